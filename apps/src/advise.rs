@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use ft_launch::SELF;
 use ft_tools::advice::{
     self, Advice, AdviceExperiment, FailureKind, KindError, Ways, check_kinds, losses_survived, schemes_for,
 };
@@ -14,7 +15,7 @@ use indicatif::ProgressBar;
 use crate::bench;
 use crate::progress::{is_watched, style};
 use crate::say::print;
-use crate::value::{at_least_one, positive};
+use crate::value::{SECONDS_MAX, SECONDS_MIN, positive, ranks, repetitions, seconds};
 
 /// The name of the command, and its first words.
 const NAME: &str = "ftrun advise";
@@ -28,10 +29,10 @@ const NAME: &str = "ftrun advise";
 #[command(override_usage = "ftrun advise [OPTIONS] PROGRAM [ARGS...]", after_help = AFTER_HELP)]
 pub(crate) struct Advise {
     /// Ranks that compute (default: the cores of this machine)
-    #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = ranks)]
     ranks: Option<usize>,
     /// Losses at once that are to be survived, whatever ranks they strike
-    #[arg(long, value_name = "M", default_value_t = 1, value_parser = at_least_one)]
+    #[arg(long, value_name = "M", default_value_t = 1, value_parser = ranks)]
     survive: usize,
     /// Mean times between failures of the job to look ahead for: seconds, or a number with min, h, d or w behind it
     #[arg(long, value_name = "TIME,...", value_delimiter = ',', default_value = "10min,1h,6h,1d,1w", value_parser = span)]
@@ -49,10 +50,10 @@ pub(crate) struct Advise {
     #[arg(long, value_name = "WAY,...|all|none", default_value_t, value_parser = |text: &str| text.parse::<Ways>())]
     ways: Ways,
     /// Seconds of the program in each job, or all of it if it is shorter, or if its ranks take steps of their own
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = positive)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
     /// How often each scheme is measured; medians count
-    #[arg(long, value_name = "R", default_value_t = 3, value_parser = at_least_one)]
+    #[arg(long, value_name = "R", default_value_t = 3, value_parser = repetitions)]
     repeat: usize,
     /// Print everything as JSON
     #[arg(long)]
@@ -121,9 +122,9 @@ impl Advise {
         self.ranks.unwrap_or_else(cores)
     }
 
-    fn experiment(&self) -> std::io::Result<AdviceExperiment> {
-        Ok(AdviceExperiment {
-            ftrun: std::env::current_exe()?,
+    fn experiment(&self) -> AdviceExperiment {
+        AdviceExperiment {
+            ftrun: SELF.into(),
             command: self.command.clone(),
             whole: self.whole,
             ranks: self.ranks(),
@@ -134,14 +135,14 @@ impl Advise {
             survive: self.survive,
             failures: self.level_mtbf.clone(),
             ways: self.ways.0.clone(),
-        })
+        }
     }
 
     /// Measures and prints.
     pub(crate) fn run(&self) -> ExitCode {
         let mut refused = false;
         let status = interruptible("ftrun", |is_interrupted| {
-            let experiment = self.experiment().map_err(|error| error.to_string())?;
+            let experiment = self.experiment();
             let bar = is_watched(false)
                 .then(|| ProgressBar::new(1).with_style(style("{pos} of {len} [{bar:30}] {elapsed}, {msg}")));
             let mut progress = |progress: &Progress| bar.iter().for_each(|bar| bench::show(bar, progress));
@@ -169,8 +170,12 @@ fn span(text: &str) -> Result<f64, String> {
     let units = [("min", 60.0), ("h", 3600.0), ("d", 86_400.0), ("w", 604_800.0), ("s", 1.0)];
     let with_unit = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
     let (number, seconds) = with_unit.unwrap_or((text, 1.0));
-    let span_s = positive(number).ok().map(|number| number * seconds).filter(|span_s| span_s.is_finite());
-    span_s.ok_or_else(|| "must be above 0: seconds, or a number with min, h, d or w behind it".to_owned())
+    let span_s = positive(number).ok().map(|number| number * seconds);
+    span_s.filter(|span_s| (SECONDS_MIN..=SECONDS_MAX).contains(span_s)).ok_or_else(|| {
+        format!(
+            "must be from {SECONDS_MIN} to {SECONDS_MAX} seconds: seconds, or a number with min, h, d or w behind it"
+        )
+    })
 }
 
 /// A kind of failure and the mean time between two of them: `2=1d`, `all=30d`.
@@ -201,7 +206,7 @@ mod tests {
         for (text, seconds) in all {
             assert_eq!(span(text), Ok(seconds), "{text}");
         }
-        for text in ["", "min", "0h", "-1d", "1y", "inf", "1e308w", "1 month"] {
+        for text in ["", "min", "0h", "-1d", "1y", "inf", "1e308w", "1e300", "1e-9", "1 month"] {
             assert!(span(text).is_err(), "{text}");
         }
     }
@@ -217,10 +222,10 @@ mod tests {
             ("", "as in 1=1h or all=30d"),
             ("host=1h", "'host' is not how many ranks are lost at once"),
             ("0=1h", "0 losses are no failure"),
-            ("1=", "the time '' must be above 0"),
-            ("1=0", "the time '0' must be above 0"),
-            ("2=-1d", "the time '-1d' must be above 0"),
-            ("all=1y", "the time '1y' must be above 0: seconds, or"),
+            ("1=", "the time '' must be from"),
+            ("1=0", "the time '0' must be from"),
+            ("2=-1d", "the time '-1d' must be from"),
+            ("all=1y", "the time '1y' must be from 0.000001 to 1000000000 seconds: seconds, or"),
         ] {
             let why = failure_kind(text).expect_err(text);
             assert!(why.contains(part), "{why}");

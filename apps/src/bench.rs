@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::{Args, Subcommand};
 use ft_checkpoint::{GroupLayout, Scheme};
+use ft_launch::SELF;
 use ft_tools::recovery::{self, Experiment, FRESH_DISK, Progress, Results, UNPROTECTED};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -21,7 +22,7 @@ use self::watch::Watch;
 pub(crate) use self::watch::show;
 use crate::say::{complain, print};
 use crate::size;
-use crate::value::at_least_one;
+use crate::value::{from_to, ranks, repetitions};
 
 /// The schemes that are compared if none are named, as far as they fit the ranks.
 const SCHEMES: [&str; 4] = ["neighbor", "xor", "rs:2+2", FRESH_DISK];
@@ -39,7 +40,7 @@ pub(crate) enum Bench {
 #[derive(Debug, Clone, PartialEq, Args)]
 pub(crate) struct RecoveryArgs {
     /// Ranks of each job
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 4, value_parser = at_least_one)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 4, value_parser = ranks)]
     ranks: usize,
     /// Protected state of each rank: bytes, or a number of KiB, MiB or GiB
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', default_value = "1MiB,64MiB", value_parser = size::of_words)]
@@ -49,10 +50,10 @@ pub(crate) struct RecoveryArgs {
     #[arg(long, value_name = "S,...", value_delimiter = ',')]
     schemes: Vec<String>,
     /// How often everything is measured
-    #[arg(long, value_name = "R", default_value_t = 5, value_parser = at_least_one)]
+    #[arg(long, value_name = "R", default_value_t = 5, value_parser = repetitions)]
     repeat: usize,
     /// Where the order of the runs and the times of random kills come from
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = from_to::<u64>(0..=u64::MAX))]
     seed: u64,
     /// Write all measurements, one a row
     #[arg(long, value_name = "FILE")]
@@ -116,21 +117,21 @@ impl RecoveryArgs {
         require_all_writable(&[("--csv", &self.csv), ("--html", &self.html)])
     }
 
-    fn experiment(&self) -> std::io::Result<Experiment> {
+    fn experiment(&self) -> Experiment {
         let fitting = SCHEMES.into_iter().filter(|scheme| fits(scheme, self.ranks).is_ok());
         let default = || fitting.map(str::to_owned).collect();
-        Ok(Experiment {
-            program: std::env::current_exe()?,
+        Experiment {
+            program: SELF.into(),
             ranks: self.ranks,
             states: self.state.clone(),
             schemes: if self.schemes.is_empty() { default() } else { self.schemes.clone() },
             repeat: self.repeat,
             seed: self.seed,
-        })
+        }
     }
 
     fn measure(&self, signal: &AtomicUsize) -> Result<(), String> {
-        let experiment = self.experiment().map_err(|error| error.to_string())?;
+        let experiment = self.experiment();
         let watch = Watch::new(signal);
         let results =
             recovery::run(&experiment, &mut |progress: &Progress| watch.step(|bar| show(bar, progress)));
@@ -173,7 +174,7 @@ mod tests {
             html: None,
             json: false,
         };
-        assert_eq!(args(4).experiment().unwrap().schemes, SCHEMES);
-        assert_eq!(args(2).experiment().unwrap().schemes, ["neighbor", "xor", FRESH_DISK]);
+        assert_eq!(args(4).experiment().schemes, SCHEMES);
+        assert_eq!(args(2).experiment().schemes, ["neighbor", "xor", FRESH_DISK]);
     }
 }

@@ -38,7 +38,6 @@ use tools::{
 };
 
 const ADVISE_HINT: &str = "See 'ftrun advise --help'.";
-
 const BENCH_HINT: &str = "See 'ftrun bench --help'.";
 const SBATCH_HINT: &str = "See 'ftrun sbatch --help'.";
 
@@ -76,6 +75,7 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Asked, Stop> {
     let argv = mpirun::translated(given);
     let any: AnyProgram = read(&argv)?;
     let (before, command) = argv.split_at(argv.len() - any.command.len());
+    let is_separated = before.last().is_some_and(|word| word == "--");
     let (name, args) = command.split_first().expect("clap asks for a program");
     // What belongs to a program stays as it is.
     let own_args = &given[argv.len() - args.len()..];
@@ -95,7 +95,11 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Asked, Stop> {
             pages::parse(command).map(Asked::Page)
         }
         HELP => parse(&[before, args, &["--help".into()]].concat()),
-        _ => job(any.options, before, command, own_args).map(|job| Asked::Job(Box::new(job))),
+        _ => {
+            let mut job = job(any.options, before, command, own_args)?;
+            job.misplaced = job.misplaced.filter(|_| !is_separated);
+            Ok(Asked::Job(Box::new(job)))
+        }
     }
 }
 
@@ -112,14 +116,19 @@ fn job(
         let least = if options.recovery == Recovery::Local { Lines::Log } else { app.crosses() };
         options.lines.get_or_insert(least);
         let command = format!("{}{own}, seed {}", bundled.name, options.seed);
-        Invocation { options, program: Program::App(bundled.name, app), command }
+        Invocation { options, program: Program::App(bundled.name, app), command, misplaced: None }
     } else {
         let path = program::own_program(name)?;
         let words = path.file_name().into_iter().chain(own_args.iter().map(OsString::as_os_str));
         let command = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-        Invocation { options, program: Program::Own { path, args: own_args.to_vec() }, command }
+        let misplaced = commands::option_among(own_args, options.has_ranks());
+        Invocation { options, program: Program::Own { path, args: own_args.to_vec() }, command, misplaced }
     };
-    invocation.options.check().map_err(|complaint| Stop::usage(&complaint, HINT))?;
+    let hint = match &invocation.program {
+        Program::App(app, _) => tips::help_of(&format!("ftrun {app}")),
+        Program::Own { .. } => HINT.to_owned(),
+    };
+    invocation.options.check().map_err(|complaint| Stop::usage(&complaint, &hint))?;
     Ok(invocation)
 }
 
@@ -147,12 +156,12 @@ fn advise(before: &[OsString], args: &[OsString]) -> Result<Advise, Stop> {
 
 /// Reads what stands before and behind the word `inspect`.
 fn inspect(before: &[OsString], args: &[OsString]) -> Result<Inspect, Stop> {
-    Ok(read(std::iter::once(nothing_before(INSPECT, before)?).chain(args))?)
+    read(std::iter::once(nothing_before(INSPECT, before)?).chain(args))
 }
 
 /// Reads what stands before and behind the word `picture`.
 fn picture(before: &[OsString], args: &[OsString]) -> Result<Picture, Stop> {
-    Ok(read(std::iter::once(nothing_before(PICTURE, before)?).chain(args))?)
+    read(std::iter::once(nothing_before(PICTURE, before)?).chain(args))
 }
 
 /// Reads what stands before and behind a word that is about a job which runs.

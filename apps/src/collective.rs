@@ -4,14 +4,13 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use ft_comm::time::Clock;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::rank::{self, Reporter};
 use crate::size;
-use crate::value::positive;
+use crate::value::{U32_MAX, from_to, seconds};
 use crate::words::count;
 
 mod algorithms;
@@ -26,10 +25,10 @@ use rounds::{Mean, Rounds};
 #[command(next_help_heading = "Options of collective")]
 pub(crate) struct CollectiveArgs {
     /// How often each operation is done
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = from_to::<u32>(1..=U32_MAX))]
     rounds: u32,
     /// Numbers of 8 bytes that each rank brings to each operation
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1 << 27))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = from_to::<u32>(1..=1 << 27))]
     elements: u32,
     /// Time every algorithm of each operation instead, as 'ftrun bench collectives' does
     #[arg(long, conflicts_with_all = ["rounds", "elements"])]
@@ -38,7 +37,7 @@ pub(crate) struct CollectiveArgs {
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', default_value = "8,1KiB,64KiB", value_parser = size::of_words, requires = "algorithms")]
     sizes: Vec<u64>,
     /// About how long each algorithm is timed with each size
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.03, value_parser = positive, requires = "algorithms")]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.03, value_parser = seconds, requires = "algorithms")]
     time: f64,
 }
 

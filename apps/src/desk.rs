@@ -8,12 +8,18 @@ use ft_launch::{Command, HostChange, Inquiry, InquiryError, Status, jobs};
 use serde_json::{Value, json};
 
 use crate::say::{complain, page};
+use crate::value::rank;
 
 mod screen;
 mod words;
 
 const JOB_HELP: &str = "The job, by the number that 'ftrun ps' lists";
 const ONE_JOB_HELP: &str = "The job, by the number that 'ftrun ps' lists; without it, the one that there is";
+
+/// Reads the number of a job.
+fn job(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "must be the number of a job, as 'ftrun ps' lists it".to_owned())
+}
 
 /// List the jobs of this user on this host
 #[derive(Debug, Parser)]
@@ -34,7 +40,7 @@ pub(crate) struct Ps {
     max_term_width = 110
 )]
 pub(crate) struct StatusOf {
-    #[arg(value_name = "JOB", help = ONE_JOB_HELP)]
+    #[arg(value_name = "JOB", help = ONE_JOB_HELP, value_parser = job)]
     job: Option<u32>,
     /// Print it as JSON
     #[arg(long)]
@@ -45,7 +51,7 @@ pub(crate) struct StatusOf {
 #[derive(Debug, Parser)]
 #[command(name = "top", display_name = "ftrun top", bin_name = "ftrun top", version, max_term_width = 110)]
 pub(crate) struct Top {
-    #[arg(value_name = "JOB", help = ONE_JOB_HELP)]
+    #[arg(value_name = "JOB", help = ONE_JOB_HELP, value_parser = job)]
     job: Option<u32>,
 }
 
@@ -53,10 +59,10 @@ pub(crate) struct Top {
 #[derive(Debug, Parser)]
 #[command(name = "kill", display_name = "ftrun kill", bin_name = "ftrun kill", version, max_term_width = 110)]
 pub(crate) struct Kill {
-    #[arg(value_name = "JOB", help = JOB_HELP)]
+    #[arg(value_name = "JOB", help = JOB_HELP, value_parser = job)]
     job: u32,
     /// The rank, by its number at the start of the job
-    #[arg(value_name = "RANK")]
+    #[arg(value_name = "RANK", value_parser = rank)]
     rank: usize,
 }
 
@@ -70,7 +76,7 @@ pub(crate) struct Kill {
     max_term_width = 110
 )]
 pub(crate) struct Checkpoint {
-    #[arg(value_name = "JOB", help = JOB_HELP)]
+    #[arg(value_name = "JOB", help = JOB_HELP, value_parser = job)]
     job: u32,
 }
 
@@ -78,7 +84,7 @@ pub(crate) struct Checkpoint {
 #[derive(Debug, Parser)]
 #[command(name = "stop", display_name = "ftrun stop", bin_name = "ftrun stop", version, max_term_width = 110)]
 pub(crate) struct StopJob {
-    #[arg(value_name = "JOB", help = JOB_HELP)]
+    #[arg(value_name = "JOB", help = JOB_HELP, value_parser = job)]
     job: u32,
 }
 
@@ -92,7 +98,7 @@ pub(crate) struct StopJob {
     max_term_width = 110
 )]
 pub(crate) struct HostsOf {
-    #[arg(value_name = "JOB", help = JOB_HELP)]
+    #[arg(value_name = "JOB", help = JOB_HELP, value_parser = job)]
     job: u32,
     /// What is wanted of a host
     #[arg(value_enum, value_name = "CHANGE", requires = "host")]

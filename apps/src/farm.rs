@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::{Flow, Lines, Program, Protect};
 use ft_comm::{CommError, Source, Tag, World};
 use serde::{Deserialize, Serialize};
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::{self, App};
 use crate::options::Options;
 use crate::rank::{self, Reporter, mix};
+use crate::value::{COUNT_MAX, from_to};
 use crate::words::count;
 
 const TASK: Tag = 1;
@@ -26,10 +26,10 @@ const NO_TASK: u64 = u64::MAX;
 #[command(next_help_heading = "Options of farm")]
 pub(crate) struct FarmArgs {
     /// Find the twin primes below this number
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = RangedU64ValueParser::<u64>::new().range(10..=1_000_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = from_to::<u64>(10..=1_000_000_000))]
     limit: u64,
     /// Numbers in a task
-    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = from_to::<u64>(1..=COUNT_MAX))]
     numbers: u64,
 }
 

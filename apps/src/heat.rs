@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::{Flow, Program, RankState};
 use ft_comm::limits;
 use ft_comm::{CommError, Op, World};
@@ -16,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::{self, App};
 use crate::options::Options;
 use crate::rank::{self, Reporter};
-use crate::value::positive;
+use crate::value::{U32_MAX, from_to, positive};
 use crate::words::count;
 
 mod implicit;
@@ -41,10 +40,10 @@ fn rounded(value: f64) -> f32 {
 #[command(next_help_heading = "Options of heat")]
 pub(crate) struct HeatArgs {
     /// Points a side of the plate
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = RangedU64ValueParser::<u32>::new().range(1..=32768))]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = from_to::<u32>(1..=32768))]
     grid: u32,
     /// Do N steps at most
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = from_to::<u32>(1..=U32_MAX))]
     steps: u32,
     /// Stop once no temperature changes by TOL; the hot edge has 1
     #[arg(long, value_name = "TOL", value_parser = positive)]

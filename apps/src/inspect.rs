@@ -10,6 +10,7 @@ use ft_checkpoint::{DiskError, SavedRank, SavedSet, SavedSets};
 use serde_json::{Value, json};
 
 use crate::say::{complain, page};
+use crate::value::{U32_MAX, from_to, rank};
 use crate::words::{bytes, count};
 
 /// Say which checkpoints there are in files, and whether they are whole
@@ -32,7 +33,7 @@ pub(crate) struct Inspect {
     #[arg(long)]
     json: bool,
     /// Look at this checkpoint alone; without it the fields are those of the newest that is whole
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = from_to::<u32>(0..=U32_MAX))]
     checkpoint: Option<u32>,
     /// Take the field of this name out, of all ranks
     #[arg(long, value_name = "NAME", requires = "npy", conflicts_with_all = ["json", "all_bytes"])]
@@ -41,7 +42,7 @@ pub(crate) struct Inspect {
     #[arg(long, value_name = "FILE", requires = "field")]
     npy: Option<PathBuf>,
     /// Take what this rank has of the field
-    #[arg(long, value_name = "RANK", requires = "field")]
+    #[arg(long, value_name = "RANK", requires = "field", value_parser = rank)]
     rank: Option<usize>,
 }
 

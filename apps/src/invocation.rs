@@ -15,6 +15,9 @@ pub(crate) struct Invocation {
     pub(crate) program: Program,
     /// The program with its own arguments, in one line: what checkpoints in files are of.
     pub(crate) command: String,
+    /// The first word behind a program of the user's that is an option of `ftrun`, unless `--`
+    /// before the program says whose words these are.
+    pub(crate) misplaced: Option<String>,
 }
 
 /// What the ranks run.

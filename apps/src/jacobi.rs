@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::{Flow, Lines, Program, Protect};
 use ft_comm::{CommError, Op, Rank, Tag, World};
 use serde::{Deserialize, Serialize};
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::{self, App};
 use crate::options::Options;
 use crate::rank::{self, Reporter, share_of};
-use crate::value::positive;
+use crate::value::{COUNT_MAX, from_to, positive};
 use crate::words::count;
 
 const ROW: Tag = 1;
@@ -25,13 +24,13 @@ const SHIFT: f64 = 0.1;
 #[command(next_help_heading = "Options of jacobi")]
 pub(crate) struct JacobiArgs {
     /// Inner points along an edge of the square
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = RangedU64ValueParser::<usize>::new().range(2..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = from_to::<usize>(2..=4096))]
     points: usize,
     /// Steps of each rank
-    #[arg(long, value_name = "N", default_value_t = 1200, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1200, value_parser = from_to::<u64>(1..=COUNT_MAX))]
     steps: u64,
     /// Steps that a rank may be ahead of a neighbour
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = RangedU64ValueParser::<u64>::new().range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = from_to::<u64>(1..=256))]
     ahead: u64,
     /// The residual that is allowed at the end, relative to the right-hand side
     #[arg(long, value_name = "X", default_value_t = 1e-6, value_parser = positive)]

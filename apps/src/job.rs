@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -12,10 +13,11 @@ use ft_comm::ENV_REFUSED;
 use ft_comm::binding::{self, Binding};
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
+use ft_comm::limits;
 use ft_comm::transport::{Carrier, Congestion, ENV_TRANSPORT, HOST_OF_LAUNCHER, shortcomings};
 use ft_launch::{
-    Allocation, Cluster, Console, ConsoleError, Desk, Ending, JobSpec, LaunchError, MpiTask, Seen,
-    StandardInput, Stream, has_input, launch,
+    Allocation, Cluster, Console, ConsoleError, Desk, Elsewhere, Ending, JobSpec, LaunchError, MpiTask, SELF,
+    Seen, StandardInput, Stream, has_input, launch,
 };
 use ft_proto::arbiter::{self, Config, Mtbf};
 use ft_threads::ENV_THREADS;
@@ -84,6 +86,10 @@ fn failed(error: impl ToString) -> Refusal {
     Refusal { status: 1, text: error.to_string() }
 }
 
+fn no_console(error: std::io::Error) -> Refusal {
+    failed(format_args!("cannot set up the output of the job: {}", limits::explain(&error)))
+}
+
 fn try_run(
     invocation: &Invocation,
     arguments: &[OsString],
@@ -92,7 +98,7 @@ fn try_run(
 ) -> Result<i32, Refusal> {
     let prepared = Prepared::new(invocation).map_err(usage)?;
     let mut order = prepared.order(arguments)?;
-    let console = &*console.insert(Console::new().map_err(failed)?);
+    let console = &*console.insert(Console::new().map_err(no_console)?);
     order.desk = prepared.desk(console)?;
     let Prepared { options, .. } = &prepared;
     let (kills, cuts) = (prepared.kills(), prepared.cuts());
@@ -105,6 +111,14 @@ fn try_run(
     }
     if let Some(text) = prepared.unread_input().filter(|_| !options.quiet) {
         console.say(say::news(text));
+    }
+    if let (Some(word), Program::Own { path, .. }) = (&invocation.misplaced, &invocation.program)
+        && !options.quiet
+    {
+        let name = path.file_name().unwrap_or(path.as_os_str()).display();
+        console.say(say::news(format_args!(
+            "{word} after {name} goes to that program. Write options of ftrun before it, or -- before it if this is meant"
+        )));
     }
     if let Some(text) = options.resumed_from().filter(|_| !options.quiet) {
         console.say(say::news(text));
@@ -250,9 +264,12 @@ impl<'a> Prepared<'a> {
         let there = |path: &Path| Some(options.remote_path.as_ref()?.join(path.file_name()?));
         let path_there = self.path.as_deref().and_then(there);
         Ok(JobSpec {
-            elsewhere: there(&program).map(|program| {
-                (program, rank_arguments(&self.invocation.program, arguments, path_there.as_deref()))
+            elsewhere: there(&program).map(|program| Elsewhere {
+                program,
+                args: rank_arguments(&self.invocation.program, arguments, path_there.as_deref()),
+                executable: path_there,
             }),
+            executable: self.path.clone(),
             args: rank_arguments(&self.invocation.program, arguments, self.path.as_deref()),
             program,
             environment,
@@ -286,15 +303,18 @@ impl<'a> Prepared<'a> {
         {
             console.say(say::news(format_args!("'ftrun ps' does not find this job: {error}")));
         }
-        if let Some(at) = self.options.metrics {
-            let shown = desk.show_metrics(at).map_err(|error| usage(format!("--metrics {at}: {error}")))?;
+        if let Some(at) = &self.options.metrics {
+            let shown = at.resolve().and_then(|(address, name)| desk.show_metrics(address, name));
+            let shown =
+                shown.map_err(|error| usage(format!("--metrics {at}: {}", limits::explain(&error))))?;
             if !self.options.quiet {
                 console.say(say::news(format_args!("metrics at http://{shown}/metrics")));
             }
         }
-        if let Some(at) = self.options.dashboard {
+        if let Some(at) = &self.options.dashboard {
+            let shown = at.resolve().and_then(|(address, name)| desk.show_dashboard(address, name));
             let shown =
-                desk.show_dashboard(at).map_err(|error| usage(format!("--dashboard {at}: {error}")))?;
+                shown.map_err(|error| usage(format!("--dashboard {at}: {}", limits::explain(&error))))?;
             // Nobody finds it without being told.
             console.say(say::news(format_args!("dashboard at {shown}")));
         }
@@ -438,8 +458,9 @@ fn task_command(invocation: &Invocation, arguments: &[OsString]) -> Result<Comma
         Program::Own { path, .. } => Some(path.clone()),
     };
     options.move_to_folder(path.as_mut())?;
-    let mut command = Command::new(std::env::current_exe().map_err(|error| error.to_string())?);
+    let mut command = Command::new(SELF);
     command
+        .arg0("ftrun")
         .args(rank_arguments(&invocation.program, arguments, path.as_deref()))
         .envs(Exports::of(&options.export)?.given)
         .env(ENV_TRANSPORT, Carrier::Mpi.to_string());
@@ -454,7 +475,7 @@ pub(crate) fn stand_for_task(invocation: &Invocation, task: MpiTask, arguments: 
             let share = || (binding::cores().len() / task.beside as usize).max(1);
             command.env(ENV_THREADS, threads.unwrap_or_else(share).to_string());
         }
-        ft_launch::stand_for(command).map_err(|error| error.to_string())
+        ft_launch::stand_for(command).map_err(|error| limits::explain(&error))
     });
     match begun {
         Ok(()) => ExitCode::SUCCESS,

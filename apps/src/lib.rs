@@ -16,8 +16,7 @@
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 mod advise;
 mod app;
@@ -70,6 +69,7 @@ use crate::job::{AS_AGENT, AS_GUARDIAN, AS_KEEPER, AS_RANK, KEPT};
 pub fn main() -> ExitCode {
     ft_comm::limits::report_failed_writes();
     let argv: Vec<OsString> = std::env::args_os().collect();
+    keep_name();
     match &argv[..] {
         [_, flag, ..] if flag == AS_RANK => as_rank(argv),
         [_, flag] if flag == AS_AGENT => {
@@ -106,6 +106,14 @@ pub fn main() -> ExitCode {
             Ok(Asked::Page(page)) => page.print(),
             Err(stop) => stop.print(),
         },
+    }
+}
+
+/// Names this process `ftrun` for `ps` and `pkill` if it was started as `/proc/self/exe`, which the
+/// kernel makes `exe` of.
+fn keep_name() {
+    if rustix::thread::name().is_ok_and(|name| name.as_bytes() == b"exe") {
+        let _ = rustix::thread::set_name(c"ftrun");
     }
 }
 
@@ -147,7 +155,7 @@ fn as_rank(mut argv: Vec<OsString>) -> ExitCode {
     match cli::parse(&argv) {
         Ok(Asked::Job(invocation)) => match invocation.program {
             Program::Own { path, args } => {
-                let error = Command::new(&path).args(args).exec();
+                let error = ft_launch::become_program(&path, &args);
                 say::complain(format_args!("cannot run {}: {error}", path.display()));
                 ExitCode::from(2)
             }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::{self, App};
 use crate::rank::{self, Reporter};
 use crate::size;
-use crate::value::at_least_one;
+use crate::value::{MS_MAX, at_least_one, from_to};
 use crate::words::count;
 
 /// The arguments of `load`.
@@ -42,7 +42,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
     steps: usize,
     /// Milliseconds of work in each step, at least; changing the state is part of it
-    #[arg(long, value_name = "MS", default_value_t = 10)]
+    #[arg(long, value_name = "MS", default_value_t = 10, value_parser = from_to::<u64>(0..=MS_MAX))]
     step_ms: u64,
 }
 

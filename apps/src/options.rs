@@ -1,6 +1,5 @@
 //! The options of a job, as values. They know of no app, and of no command line but how each of them is written.
 
-use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +14,8 @@ use ft_launch::{Allocation, HostList, Mapping, MpiTask, OutputForm, Placing, Sta
 use crate::settings::AppSettings;
 use crate::size;
 use crate::value::{
-    Timed, address, at_least_one, interval, one_of, positive, positive_time, threads, up_to_1024,
+    ListenAt, MS_MAX, Timed, address, at_least_one, from_to, interval, kept, one_of, positive, ranks,
+    seconds, threads, time, up_to_1024, up_to_ranks,
 };
 
 mod check;
@@ -42,10 +42,10 @@ const HOSTS_HELP: &str = "Run on these hosts: NAME[:SLOTS],... (default: those o
 #[command(next_help_heading = "Options of the job")]
 pub(crate) struct Options {
     /// Ranks that compute (default: the slots of the hosts, or the cores of this machine)
-    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = at_least_one)]
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = ranks)]
     ranks: Option<usize>,
     /// Dedicated parity ranks per parity group; 0 rotates the parity among the ranks
-    #[arg(long, value_name = "M", default_value_t = 0)]
+    #[arg(long, value_name = "M", default_value_t = 0, value_parser = up_to_1024)]
     pub(crate) parity_ranks: usize,
     // Not a doc comment: rustdoc would take the brackets for links.
     #[arg(long, value_name = "S", help = SCHEME_HELP)]
@@ -96,13 +96,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SECONDS|auto", value_parser = interval, conflicts_with = "every")]
     pub(crate) interval: Option<Timed>,
     /// Seconds between two failures of the job, as expected beforehand, for --interval auto; weighs as half a failure
-    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     expect_mtbf: Option<f64>,
     /// Let a step begin no sooner than SECONDS after the one before, to look on at a job or to kill its processes by hand
-    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pace: Option<f64>,
     /// End with the first checkpoint after so many seconds, without an answer
-    #[arg(long, hide = true, value_name = "SECONDS", value_parser = positive)]
+    #[arg(long, hide = true, value_name = "SECONDS", value_parser = seconds)]
     trial_seconds: Option<f64>,
     /// End with the first checkpoint after so many steps, without an answer
     #[arg(long, hide = true, value_name = "N", value_parser = at_least_one)]
@@ -115,7 +115,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "K|TIME", value_parser = |text: &str| text.parse::<SpillEvery>(), requires = "spill")]
     spill_every: Option<SpillEvery>,
     /// Keep the N newest checkpoints in files (default: 2)
-    #[arg(long, value_name = "N", requires = "spill")]
+    #[arg(long, value_name = "N", requires = "spill", value_parser = kept)]
     keep: Option<NonZero<u32>>,
     /// Go on from the newest whole checkpoint in files: DIR is what --spill or --scheme disk:DIR named, or the folder of one job in it
     #[arg(long, value_name = "DIR")]
@@ -153,22 +153,22 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SLOW")]
     pub(crate) slow: Vec<SlowSpec>,
     /// Kill a random rank again and again, at this mean time between failures; waits while redundancy is not whole
-    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) mtbf: Option<f64>,
     /// Where random numbers come from: victims and times of --mtbf, and those of the app
-    #[arg(long, value_name = "S", default_value_t = AppSettings::default().seed)]
+    #[arg(long, value_name = "S", default_value_t = AppSettings::default().seed, value_parser = from_to::<u64>(0..=u64::MAX))]
     pub(crate) seed: u64,
     /// Start K processes ahead that take the ranks of lost ones without the start of a process
     #[arg(long, value_name = "K", default_value_t = 0, value_parser = up_to_1024)]
     pub(crate) spares: usize,
     /// Give up when the same rank fails more than R times without a checkpoint in between
-    #[arg(long, value_name = "R", default_value_t = 3)]
+    #[arg(long, value_name = "R", default_value_t = 3, value_parser = up_to_ranks)]
     pub(crate) max_restarts: usize,
     /// Milliseconds between two signs of life (default: 100, or a quarter of the timeout if that is less)
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "MS", value_parser = from_to::<u64>(1..=MS_MAX))]
     heartbeat_interval: Option<u64>,
     /// Milliseconds of silence after which a rank counts as lost; three intervals or more
-    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = from_to::<u64>(1..=MS_MAX))]
     heartbeat_timeout: u64,
     // Not a doc comment: rustdoc would take the brackets for links.
     #[arg(long, value_name = "HOSTS", help = HOSTS_HELP, conflicts_with = "hostfile")]
@@ -178,7 +178,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(crate) hostfile: Option<PathBuf>,
     /// Put N ranks on each host, whatever number of slots it has
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = ranks)]
     ppn: Option<usize>,
     /// How ranks take the slots: slot (all of a host, then those of the next) or node (one of each host in turn)
     #[arg(long, value_name = "slot|node", value_parser = |text: &str| text.parse::<Mapping>(), default_value_t)]
@@ -191,7 +191,7 @@ pub(crate) struct Options {
     #[arg(long)]
     oversubscribe: bool,
     /// Keep the last K of the hosts for ranks whose host is lost: they get none at the start
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(long, value_name = "K", default_value_t = 0, value_parser = up_to_ranks)]
     pub(crate) spare_hosts: usize,
     /// Start things on hosts, on all of them, by this command: PATH HOST COMMAND... (default: that of the batch system or ssh, but not for
     /// this host)
@@ -228,14 +228,16 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) check: bool,
     /// Say which ranks wait in which calls, and for whom, when some have waited this long
-    #[arg(long, value_name = "SECONDS", value_parser = positive_time)]
+    #[arg(long, value_name = "SECONDS", value_parser = time)]
     pub(crate) watchdog: Option<Duration>,
-    /// Show metrics in the text format of Prometheus at http://ADDR/metrics: IP:PORT, or a port of this host alone; 0 takes a free one
+    /// Show metrics in the text format of Prometheus at http://ADDR/metrics: IP:PORT, NAME:PORT, or
+    /// a port of this host alone; 0 takes a free one
     #[arg(long, value_name = "ADDR", value_parser = address)]
-    pub(crate) metrics: Option<SocketAddr>,
-    /// Show in browsers how the job is, at an address that is said: IP:PORT, or a port of this host alone; 0 takes a free one
+    pub(crate) metrics: Option<ListenAt>,
+    /// Show in browsers how the job is, at an address that is said: IP:PORT, NAME:PORT, or a port
+    /// of this host alone; 0 takes a free one
     #[arg(long, value_name = "ADDR", value_parser = address)]
-    pub(crate) dashboard: Option<SocketAddr>,
+    pub(crate) dashboard: Option<ListenAt>,
     /// Print one JSON report on stdout at the end; everything else goes to stderr
     #[arg(long)]
     pub(crate) json: bool,
@@ -249,7 +251,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR")]
     pub(crate) wdir: Option<PathBuf>,
     /// End the job after so many seconds, with status 124
-    #[arg(long, value_name = "SECONDS", value_parser = positive_time)]
+    #[arg(long, value_name = "SECONDS", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
     /// Put its rank before each line that a rank prints
     #[arg(long)]
@@ -314,6 +316,11 @@ pub(crate) enum OnFailure {
 }
 
 impl Options {
+    /// Returns `true` if the number of ranks is given.
+    pub(crate) fn has_ranks(&self) -> bool {
+        self.ranks.is_some()
+    }
+
     /// Ranks that compute; at least one.
     pub(crate) fn ranks(&self) -> usize {
         let slots = || self.hosts.as_ref().map(|hosts| hosts.slots_without(self.spare_hosts));

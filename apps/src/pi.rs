@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
 use crate::rank::{self, Rate, Reporter, share_of};
+use crate::value::{COUNT_MAX, from_to};
 use crate::words::count;
 
 /// Samples a step, of all ranks together.
@@ -24,10 +25,10 @@ const DEVIATION_MAX: f64 = 8.0;
 #[command(next_help_heading = "Options of pi")]
 pub(crate) struct PiArgs {
     /// Random points
-    #[arg(long, value_name = "N", default_value_t = 200_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 200_000_000, value_parser = from_to::<u64>(1..=COUNT_MAX))]
     samples: u64,
     /// Print the running estimate to stderr every N points
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = from_to::<u64>(1..=COUNT_MAX))]
     report_every: Option<u64>,
 }
 

@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use std::process::ExitCode;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::{Flow, Lines, Program, Protect};
 use ft_comm::{CommError, Op, Rank, Request, RequestRecord, World};
 use serde::{Deserialize, Serialize};
@@ -15,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::{self, App};
 use crate::options::Options;
 use crate::rank::{self, Reporter, mix};
+use crate::value::{COUNT_MAX, from_to};
 use crate::words::count;
 
 /// The arguments of `pipeline`.
@@ -22,13 +22,13 @@ use crate::words::count;
 #[command(next_help_heading = "Options of pipeline")]
 pub(crate) struct PipelineArgs {
     /// Items that each rank sends
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = from_to::<u64>(1..=COUNT_MAX))]
     items: u64,
     /// Steps from an item's sending to its receiving
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = RangedU64ValueParser::<u64>::new().range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = from_to::<u64>(1..=64))]
     depth: u64,
     /// Words of 8 bytes in an item
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = from_to::<usize>(1..=1024))]
     words: usize,
     /// Begin each receive in the step in which the item is sent, and wait for it when it is due: so many requests are under way at every checkpoint
     #[arg(long)]

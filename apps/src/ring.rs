@@ -4,7 +4,6 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::resilient::{RankReport, activity};
 use ft_checkpoint::{CheckpointError, Checkpointer, Lines, MemoryUse, Protect, Restored};
 use ft_comm::{CommError, Repair, Tag, World};
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::{self, App};
 use crate::options::Options;
 use crate::rank::{self, Reporter};
+use crate::value::{U32_MAX, from_to};
 use crate::words::count;
 
 const TOKEN: Tag = 1;
@@ -22,10 +22,10 @@ const TOKEN: Tag = 1;
 #[command(next_help_heading = "Options of ring")]
 pub(crate) struct RingArgs {
     /// How often the token goes round
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = from_to::<u32>(1..=U32_MAX))]
     rounds: u32,
     /// Take a checkpoint every N rounds, not --every steps
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = from_to::<u32>(1..=U32_MAX))]
     checkpoint_rounds: u32,
 }
 

@@ -4,7 +4,6 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::{Flow, Program, Protect};
 use ft_comm::fault::{How, KillSpec, Point, When};
 use ft_comm::{CommError, Op, Rank, World};
@@ -15,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::{self, App};
 use crate::options::Options;
 use crate::rank::{self, Reporter};
+use crate::value::{U32_MAX, from_to};
 use crate::words::count;
 
 /// The arguments of `simulator`.
@@ -22,13 +22,13 @@ use crate::words::count;
 #[command(next_help_heading = "Options of simulator")]
 pub(crate) struct SimulatorArgs {
     /// A matrix of M x M numbers on each rank
-    #[arg(long, value_name = "M", default_value_t = 256, value_parser = RangedU64ValueParser::<u32>::new().range(1..=32768))]
+    #[arg(long, value_name = "M", default_value_t = 256, value_parser = from_to::<u32>(1..=32768))]
     size: u32,
     /// How often the matrices are turned
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = from_to::<u32>(1..=U32_MAX))]
     numloops: u32,
     /// Kill K random ranks, one in each of K equal parts of the loops
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(long, value_name = "K", default_value_t = 0, value_parser = from_to::<u32>(0..=U32_MAX))]
     procfail: u32,
 }
 

@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::{Flow, Lines, Program, Protect};
 use ft_comm::{CommError, Op, Tag, World};
 use serde::{Deserialize, Serialize};
@@ -15,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::{self, App};
 use crate::options::Options;
 use crate::rank::{self, Reporter, mix, share_of};
-use crate::value::positive;
+use crate::value::{COUNT_MAX, from_to, positive};
 use crate::words::count;
 
 /// Rows that go to the next rank, and to the one before.
@@ -27,10 +26,10 @@ const UP: Tag = 2;
 #[command(next_help_heading = "Options of wavefront")]
 pub(crate) struct WavefrontArgs {
     /// Inner points along an edge of the cube
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = RangedU64ValueParser::<usize>::new().range(2..=2048))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = from_to::<usize>(2..=2048))]
     points: usize,
     /// Iterations, of two sweeps each
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = from_to::<u64>(1..=COUNT_MAX))]
     iterations: u64,
     /// The error that is allowed at the end, relative to the largest value
     #[arg(long, value_name = "X", default_value_t = 1e-3, value_parser = positive)]

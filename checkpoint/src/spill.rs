@@ -50,20 +50,26 @@ impl fmt::Display for SpillEvery {
     }
 }
 
+/// So many checkpoints no job takes.
+const CHECKPOINTS_MAX: u64 = 1_000_000_000_000_000;
+/// The shortest and the longest time, in seconds.
+const SECONDS_MIN: f64 = 1e-6;
+const SECONDS_MAX: f64 = 1e9;
+
 impl FromStr for SpillEvery {
     type Err = &'static str;
 
     /// Checkpoints (`10`), or a time (`30s`, `5min`, `1h`).
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = "must be a number of checkpoints, such as 10, or a time, such as 30s, 5min or 1h";
-        if let Ok(count) = text.parse() {
-            return Ok(Self::Checkpoints(count));
+        let wrong = "must be a number of checkpoints, such as 10, or a time from 1e-6s to 1e9s, such as 30s, 5min or 1h";
+        if let Ok(count) = text.parse::<NonZero<u64>>() {
+            return if count.get() <= CHECKPOINTS_MAX { Ok(Self::Checkpoints(count)) } else { Err(wrong) };
         }
         let units = [("min", 60.0), ("s", 1.0), ("h", 3600.0)];
         let cut = |(unit, seconds): (&str, f64)| Some((text.strip_suffix(unit)?, seconds));
         let (number, unit) = units.into_iter().find_map(cut).ok_or(wrong)?;
         let seconds = number.trim_end().parse::<f64>().map_err(|_| wrong)? * unit;
-        if seconds.is_finite() && seconds > 0.0 { Ok(Self::Seconds(seconds)) } else { Err(wrong) }
+        if (SECONDS_MIN..=SECONDS_MAX).contains(&seconds) { Ok(Self::Seconds(seconds)) } else { Err(wrong) }
     }
 }
 
@@ -92,7 +98,21 @@ mod tests {
         {
             assert_eq!(read(&every.to_string()), Ok(every));
         }
-        for text in ["0", "-1", "s", "0s", "-5s", "infs", "NaNs", "1.5", "5 m", ""] {
+        for text in [
+            "0",
+            "-1",
+            "s",
+            "0s",
+            "-5s",
+            "1e300s",
+            "18446744073709551615",
+            "1e-7s",
+            "infs",
+            "NaNs",
+            "1.5",
+            "5 m",
+            "",
+        ] {
             read(text).expect_err(text);
         }
     }

@@ -7,7 +7,9 @@
 //!
 //! A number in the environment is no proof that a file is ours. [`take`] only uses a number that is a pipe in which exactly as
 //! many bytes wait as were handed down; nobody else in a process that has just been started has such a pipe. [`take_memory`] only uses
-//! one that is memory of the name that was given to it for this purpose.
+//! one that is memory of the name that was given to it for this purpose. [`take_executable`] only
+//! uses one that is a file without close-on-exec: whatever a process opens itself has that flag
+//! from the start, so this file was inherited, and nobody owns it yet.
 #![expect(unsafe_code, reason = "a file that is inherited has a number and no owner")]
 
 use std::io;
@@ -59,6 +61,23 @@ pub fn take_memory(number: &str, name: &str) -> Option<OwnedFd> {
     Some(file)
 }
 
+/// The file of this number that the launcher has open for this process to execute; it is closed by
+/// `exec` from now on. None if there is no such file.
+pub fn take_executable(number: &str) -> Option<OwnedFd> {
+    let number: i32 = number.parse().ok().filter(|number| *number > 2)?;
+    // SAFETY: it is only asked what it is; if it is not open, the system says so.
+    let unknown = unsafe { BorrowedFd::borrow_raw(number) };
+    let stat = rustix::fs::fstat(unknown).ok()?;
+    let is_inherited = !rustix::io::fcntl_getfd(unknown).ok()?.contains(FdFlags::CLOEXEC);
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || !is_inherited {
+        return None;
+    }
+    // SAFETY: see the module.
+    let file = unsafe { OwnedFd::from_raw_fd(number) };
+    rustix::io::fcntl_setfd(&file, FdFlags::CLOEXEC).ok()?;
+    Some(file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +91,21 @@ mod tests {
         assert_eq!(take(&number, 6).as_deref(), Some(&b"secret"[..]));
         for wrong in ["", "-1", "0", "x", "99999999", "2147483648"] {
             assert_eq!(take(wrong, 6), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn executable_is_taken_once_and_only_if_it_was_inherited() {
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        let number = file.as_raw_fd().to_string();
+        assert!(take_executable(&number).is_none(), "it has an owner");
+        rustix::io::fcntl_setfd(&file, FdFlags::empty()).unwrap();
+        let _ = file.into_raw_fd();
+        let taken = take_executable(&number).unwrap();
+        assert!(take_executable(&number).is_none());
+        drop(taken);
+        for wrong in ["", "0", "x", "99999999"] {
+            assert!(take_executable(wrong).is_none(), "{wrong}");
         }
     }
 

@@ -122,7 +122,7 @@ impl World {
             .map_err(CommError::Join)?;
         let Inlet { inbox, wake, accounts, room, address } = inlet;
         let transport = SocketTransport::new(credentials.clone(), peer, options, inbox, wake, accounts, room)
-            .map_err(|error| CommError::Join(error.to_string()))?;
+            .map_err(|error| CommError::Join(limits::explain(&error)))?;
         if let Ok(cores) = std::env::var(ENV_CORES) {
             bind(None, &cores); // after the service thread has started, which is not bound
         }
@@ -495,7 +495,8 @@ fn credentials() -> Result<Credentials, CommError> {
     let text = inherited::take(&variable(ENV_KEY)?, JobKey::TEXT_BYTES).ok_or_else(|| {
         let why = format!(
             "the key of the job, which {ENV_KEY} says is in a pipe, is not there: another process has taken it, or closed \
-             the files that it did not know"
+             the files that it did not know. A wrapper keeps it open in Python by subprocess.run(..., pass_fds=[int(os.environ['{ENV_KEY}'])]), \
+             or by close_fds=False"
         );
         CommError::Join(why)
     })?;

@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use clap::Args;
 use ft_comm::transport::Carrier;
-use ft_launch::{HostError, HostList};
+use ft_launch::{HostError, HostList, SELF};
 use ft_tools::collectives::{self, Experiment, Results};
 
 use super::files::{require_all_writable, write};
 use super::watch::Watch;
 use crate::say::print;
-use crate::value::{at_least_one, one_of, positive};
+use crate::value::{one_of, ranks, repetitions, seconds};
 
 /// The arguments of `bench collectives`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub(crate) struct CollectivesArgs {
     /// Numbers of ranks
-    #[arg(short = 'n', long, value_name = "N,...", value_delimiter = ',', value_parser = at_least_one, default_value = "2,4,8")]
+    #[arg(short = 'n', long, value_name = "N,...", value_delimiter = ',', value_parser = ranks, default_value = "2,4,8")]
     ranks: Vec<usize>,
     /// Seconds for each algorithm with each size in each round, about
-    #[arg(long, value_name = "S", default_value_t = 0.02, value_parser = positive)]
+    #[arg(long, value_name = "S", default_value_t = 0.02, value_parser = seconds)]
     time: f64,
     /// How often everything is measured
-    #[arg(long, value_name = "R", default_value_t = 5, value_parser = at_least_one)]
+    #[arg(long, value_name = "R", default_value_t = 5, value_parser = repetitions)]
     rounds: usize,
     /// What carries messages, as for jobs
     #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t)]
@@ -65,9 +65,9 @@ impl CollectivesArgs {
         require_all_writable(&[("--output", &self.output), ("--csv", &self.csv), ("--html", &self.html)])
     }
 
-    fn experiment(&self) -> std::io::Result<Experiment> {
-        Ok(Experiment {
-            program: std::env::current_exe()?,
+    fn experiment(&self) -> Experiment {
+        Experiment {
+            program: SELF.into(),
             ranks: self.ranks.clone(),
             time_s: self.time,
             rounds: self.rounds,
@@ -77,11 +77,11 @@ impl CollectivesArgs {
                 .filter_map(|(option, value)| Some([option.to_owned(), value.clone()?]))
                 .flatten()
                 .collect(),
-        })
+        }
     }
 
     pub(super) fn measure(&self, signal: &AtomicUsize) -> Result<(), String> {
-        let experiment = self.experiment().map_err(|error| error.to_string())?;
+        let experiment = self.experiment();
         let watch = Watch::new(signal);
         let mut progress = |done: usize, all: usize, next: &str| {
             watch.step(|bar| {

@@ -7,6 +7,7 @@ use clap::parser::ValueSource;
 use clap::{Args as _, Command, Error, FromArgMatches as _, Parser, Subcommand as _, ValueHint};
 use ft_comm::fault;
 
+use super::stop::Stop;
 use super::tools::{self, BENCH};
 use crate::app::AnyApp;
 use crate::bench::Bench;
@@ -48,11 +49,9 @@ pub(super) fn of_app(app: &Bundled) -> Command {
 /// Reads the words of a command line with a bundled app.
 ///
 /// The app's own words come too, in the order of its help.
-pub(super) fn read_app(
-    app: &Bundled,
-    argv: &[OsString],
-) -> Result<(Options, Box<dyn AnyApp>, String), Error> {
-    let matches = of_app(app).try_get_matches_from(argv)?;
+pub(super) fn read_app(app: &Bundled, argv: &[OsString]) -> Result<(Options, Box<dyn AnyApp>, String), Stop> {
+    let stop = |error: Error| Stop::of(&error, &format!("ftrun {}", app.name));
+    let matches = of_app(app).try_get_matches_from(argv).map_err(stop)?;
     let mut own = String::new();
     for arg in (app.options)(Command::new("")).get_arguments() {
         if matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine) {
@@ -63,12 +62,30 @@ pub(super) fn read_app(
             }
         }
     }
-    Ok((Options::from_arg_matches(&matches)?, (app.read)(&matches)?, own))
+    let options = Options::from_arg_matches(&matches).map_err(stop)?;
+    Ok((options, (app.read)(&matches).map_err(stop)?, own))
+}
+
+/// The first of the words behind a program of the user's that is an option of `ftrun`, without its
+/// value. `-n` counts if there is none in front of the program (`has_ranks`).
+pub(super) fn option_among(words: &[OsString], has_ranks: bool) -> Option<String> {
+    let command = Options::augment_args(Command::new(""));
+    let is_long = |word: &str| command.get_arguments().any(|arg| arg.get_long() == Some(word));
+    let words = words.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--");
+    words.filter_map(|word| Some(word.split('=').next()?.to_owned())).find(|word| {
+        match word.strip_prefix("--") {
+            Some(long) => is_long(long),
+            None => !has_ranks && (word == "-n" || word == "-np"),
+        }
+    })
 }
 
 /// Reads the words of one of the other commands.
-pub(super) fn read<'a, C: Parser>(argv: impl IntoIterator<Item = &'a OsString>) -> Result<C, Error> {
-    C::from_arg_matches(&signed(C::command()).try_get_matches_from(argv)?)
+pub(super) fn read<'a, C: Parser>(argv: impl IntoIterator<Item = &'a OsString>) -> Result<C, Stop> {
+    let command = signed(C::command());
+    let name = command.get_bin_name().unwrap_or(command.get_name()).to_owned();
+    let matches = command.try_get_matches_from(argv);
+    matches.and_then(|matches| C::from_arg_matches(&matches)).map_err(|error| Stop::of(&error, &name))
 }
 
 /// The same command, which takes "-1" for a number and not for options: who writes it wants to hear what is wrong with it.

@@ -99,6 +99,53 @@ pub(super) fn parse(argv: &[OsString]) -> Result<Page, Stop> {
 mod tests {
     use super::*;
 
+    /// All options and arguments of a command and of what it has below it, with the words that lead
+    /// there.
+    fn arguments(command: &Command, words: &str) -> Vec<(String, clap::Arg)> {
+        let name = format!("{words} {}", command.get_name());
+        let own = command.get_arguments().map(|arg| (format!("{name} {}", arg.get_id()), arg.clone()));
+        own.chain(command.get_subcommands().flat_map(|below| arguments(below, &name))).collect()
+    }
+
+    /// What an option makes of a value that is written in this way.
+    fn read_alone(arg: &clap::Arg, value: &str) -> Result<(), String> {
+        let parser = arg.get_value_parser().clone();
+        let alone = clap::Arg::new("x").long("x").value_parser(parser).allow_hyphen_values(true);
+        let argv = ["ftrun".to_owned(), format!("--x={value}")];
+        Command::new("ftrun")
+            .arg(alone)
+            .try_get_matches_from(argv)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_number_has_a_range_that_is_named() {
+        let (mut numbers, mut all) = (0, arguments(&whole(), ""));
+        all.retain(|(_, arg)| arg.get_action().takes_values());
+        for (name, arg) in all {
+            let reads = |value: &str| read_alone(&arg, value).is_ok();
+            // Times may have units, `auto` may stand for a number, lists have their own rules.
+            let is_number = ["3", "64", "1000"].into_iter().any(reads) && !reads("word");
+            if !is_number {
+                continue;
+            }
+            numbers += 1;
+            for value in
+                ["1e300", "18446744073709551615", "18446744073709551616", "-1", "NaN", "inf", "", "3 4"]
+            {
+                let is_meters = name.contains("seismic") && value == "-1";
+                if name.ends_with(" seed") && value == "18446744073709551615" || is_meters {
+                    continue;
+                }
+                let why = read_alone(&arg, value).expect_err(&format!("{name}: {value}"));
+                let of_rust = ["digit found", "number too", "float literal", "cannot parse", "non-zero type"];
+                assert!(!of_rust.iter().any(|part| why.contains(part)), "{name}: {why}");
+            }
+        }
+        assert!(numbers > 60, "{numbers} numbers were found");
+    }
+
     #[test]
     fn the_whole_is_sound() {
         whole().debug_assert();

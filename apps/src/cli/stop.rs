@@ -35,13 +35,13 @@ impl Stop {
     }
 }
 
-impl From<clap::Error> for Stop {
-    /// Shortens what clap says to its first line, and a hint.
-    fn from(error: clap::Error) -> Self {
+impl Stop {
+    /// Shortens what clap says of the words of a `command` to its first line, and a hint.
+    pub(super) fn of(error: &clap::Error, command: &str) -> Self {
         if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
             return Self { status: 0, text: error.render().ansi().to_string().trim_end().to_owned() };
         }
-        let (text, hint) = (error.render().to_string(), tips::on(&error));
+        let (text, hint) = (error.render().to_string(), tips::on(error, command));
         let mut lines = text.strip_prefix("error: ").unwrap_or(&text).lines();
         let mut complaint = lines.next().unwrap_or_default().to_owned();
         let details = lines.take_while(|line| !line.trim().is_empty());

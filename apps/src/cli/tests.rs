@@ -124,6 +124,24 @@ fn what_follows_a_path_belongs_to_that_program() {
 }
 
 #[test]
+fn option_of_ftrun_after_a_program_is_noticed_unless_it_is_separated() {
+    for (line, word) in [
+        ("ftrun -n 4 ./mine --kill 1@step=40", Some("--kill")),
+        ("ftrun -n 4 ./mine input --scheme=rs:2+2 --kill x", Some("--scheme")),
+        ("ftrun ./mine -n 4", Some("-n")),
+        ("ftrun ./mine -np 4", Some("-np")),
+        ("ftrun -n 4 ./mine -n 9 -v", None),
+        ("ftrun -n 4 ./mine --of-its-own --killer", None),
+        ("ftrun -n 4 ./mine -- --kill 1@step=40", None),
+        ("ftrun -n 4 -- ./mine --kill 1@step=40", None),
+        ("ftrun --kill 1@step=40 ./mine --help", None),
+        ("ftrun cg --poisson 4 --kill 0@step=4 -n 2", None),
+    ] {
+        assert_eq!(good(line).misplaced.as_deref(), word, "{line}");
+    }
+}
+
+#[test]
 fn a_file_without_a_slash_is_the_one_here() {
     // Tests run in the directory of their crate.
     let Program::Own { path, args } = good("ftrun Cargo.toml").program else { panic!("not bundled") };
@@ -169,7 +187,11 @@ fn complaints_are_one_line() {
         ),
         (
             "ftrun cg --poisson 4 --watchdog 1e-12",
-            "ftrun: invalid value '1e-12' for '--watchdog <SECONDS>': must be a number above 0",
+            "ftrun: invalid value '1e-12' for '--watchdog <SECONDS>': must be at least 0.000001 seconds",
+        ),
+        (
+            "ftrun --mtbf 1e300 ./x",
+            "ftrun: invalid value '1e300' for '--mtbf <SECONDS>': must be at most 1000000000 seconds",
         ),
         ("ftrun -v -q ./x", "ftrun: the argument '--verbose' cannot be used with '--quiet'"),
         (
@@ -247,7 +269,7 @@ fn complaints_are_one_line() {
         ),
         (
             "ftrun --slow 0-1:0.1 ./x",
-            "ftrun: invalid value '0-1:0.1' for '--slow <SLOW>': links are slow by a factor from 1 on, not '0.1'",
+            "ftrun: invalid value '0-1:0.1' for '--slow <SLOW>': links are slow by a factor from 1 to 1000000, not '0.1'",
         ),
         ("ftrun -n 2 --slow 0-2:3 ./x", "ftrun: --slow 0-2:3: rank 2 does not exist, ranks are 0 to 1"),
     ] {
@@ -278,7 +300,38 @@ fn a_job_script_is_for_a_job() {
 fn tips_lead_somewhere() {
     assert_eq!(tip("ftrun --dry-run ./x"), HINT);
     assert_eq!(tip("ftrun --rank 4 cg"), format!("Tip: did you mean '--ranks'? {HINT}"));
-    assert_eq!(tip("ftrun cgg"), format!("Tip: did you mean 'cg'? {HINT}"));
+    for (wrong, right) in [
+        ("cgg", "cg"),
+        ("gc", "cg"),
+        ("stauts", "status"),
+        ("bnech", "bench"),
+        ("sbtach", "sbatch"),
+        ("jacoby", "jacobi"),
+        ("isnpect", "inspect"),
+        ("checkpont", "checkpoint"),
+    ] {
+        assert_eq!(tip(&format!("ftrun {wrong}")), format!("Tip: did you mean '{right}'? {HINT}"), "{wrong}");
+    }
+    for wrong in ["xq", "zz", "frobnicate", "c", "x"] {
+        assert_eq!(tip(&format!("ftrun {wrong}")), HINT, "{wrong}");
+    }
+    let scheme =
+        "Tip: 'rs' is a scheme, which --scheme takes: 'ftrun --scheme rs:2+2 PROGRAM'. See 'ftrun --help'.";
+    assert_eq!(tip("ftrun rs:2+2"), scheme);
+    for (line, command) in [
+        ("ftrun cg --poisson 8 --dry-run", "ftrun cg"),
+        ("ftrun cg --poisson 8 --every 0", "ftrun cg"),
+        ("ftrun --heartbeat-timeout 1 cg --poisson 8", "ftrun cg"),
+        ("ftrun --heartbeat-timeout 1 ./x", "ftrun"),
+        ("ftrun kill 1 zero", "ftrun kill"),
+        ("ftrun hosts 1 ad node", "ftrun hosts"),
+        ("ftrun advise --seconds soon cg --poisson 8", "ftrun advise"),
+        ("ftrun bench recovery --repeat 0", "ftrun bench"),
+        ("ftrun picture", "ftrun picture"),
+    ] {
+        let tip = tip(line);
+        assert!(tip.ends_with(&format!("See '{command} --help'.")), "{line}: {tip}");
+    }
     assert_eq!(
         tip("ftrun --poisson 4 cg"),
         "Tip: '--poisson' is an option of 'cg' and stands behind that word; see 'ftrun cg --help'."

@@ -1,19 +1,28 @@
 //! What helps somebody whose command line is wrong.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::commands;
-use super::tools::{ADVISE, BENCH, INSPECT, PICTURE, SBATCH};
+use super::tools::{BENCH, PURPOSES};
 use crate::bundled::BUNDLED;
 
 /// Where everything stands.
 pub(super) const HINT: &str = "See 'ftrun --help'.";
 
-/// What to try in place of what `error` complains of.
-pub(super) fn on(error: &clap::Error) -> String {
+/// Schemes that somebody may take for programs.
+const SCHEMES: [&str; 6] = ["none", "neighbor", "xor", "rs", "checksum", "disk"];
+
+/// Where the options of a command stand: `ftrun`, `ftrun cg`.
+pub(super) fn help_of(command: &str) -> String {
+    format!("See '{command} --help'.")
+}
+
+/// What to try in place of what `error` complains of, which `command` has read.
+pub(super) fn on(error: &clap::Error, command: &str) -> String {
+    let hint = help_of(command);
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         // The best comes last.
@@ -33,8 +42,8 @@ pub(super) fn on(error: &clap::Error) -> String {
     let wrong = [ContextKind::InvalidArg, ContextKind::InvalidValue, ContextKind::InvalidSubcommand];
     let wrong = wrong.into_iter().find_map(text).unwrap_or_default();
     match similar.filter(|similar| is_slip(wrong, similar)) {
-        Some(similar) => format!("Tip: did you mean '{similar}'? {HINT}"),
-        None => HINT.to_owned(),
+        Some(similar) => format!("Tip: did you mean '{similar}'? {hint}"),
+        None => hint,
     }
 }
 
@@ -55,9 +64,52 @@ fn has(command: &Command, option: &str) -> bool {
 
 /// What to write in place of the name of a program that is not there.
 pub(super) fn on_program(name: &OsStr) -> String {
-    let names = BUNDLED.iter().map(|app| app.name).chain([BENCH, ADVISE, INSPECT, PICTURE, SBATCH]);
-    let command = Command::new("ftrun").subcommands(names.map(Command::new));
-    let argv: [OsString; 2] = ["ftrun".into(), name.to_owned()];
-    let error = command.try_get_matches_from(argv).err();
-    error.map_or(HINT.to_owned(), |error| on(&error))
+    let wrong = name.to_string_lossy();
+    if let Some(scheme) = SCHEMES.iter().find(|scheme| wrong.split(':').next() == Some(scheme)) {
+        return format!(
+            "Tip: '{scheme}' is a scheme, which --scheme takes: 'ftrun --scheme {wrong} PROGRAM'. {HINT}"
+        );
+    }
+    let tools = PURPOSES.iter().map(|(word, _)| *word).chain([BENCH]);
+    match closest(&wrong, BUNDLED.iter().map(|app| app.name).chain(tools)) {
+        Some(right) => format!("Tip: did you mean '{right}'? {HINT}"),
+        None => HINT.to_owned(),
+    }
+}
+
+/// The word that somebody may have meant who has written `wrong`: the fewest letters are wrong,
+/// missing, too many, or in the place of their neighbor.
+fn closest(wrong: &str, words: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    let distances = words.map(|word| (slips(wrong, word), word));
+    let (fewest, word) = distances.min_by_key(|(slips, _)| *slips)?;
+    // One in a short word is enough to make another of it.
+    let is_alike =
+        word.len() > 2 || fewest == 0 || letters(wrong) == letters(word) || wrong.starts_with(word);
+    (is_alike && fewest <= (word.len() / 3).max(1)).then_some(word)
+}
+
+/// The letters of a word in alphabetical order.
+fn letters(word: &str) -> Vec<char> {
+    let mut letters: Vec<char> = word.chars().collect();
+    letters.sort_unstable();
+    letters
+}
+
+/// How many slips make one word of another (optimal string alignment).
+fn slips(wrong: &str, right: &str) -> usize {
+    let (wrong, right): (Vec<char>, Vec<char>) = (wrong.chars().collect(), right.chars().collect());
+    let mut rows = vec![(0..=right.len()).collect::<Vec<usize>>()];
+    for i in 1..=wrong.len() {
+        let mut row = vec![i];
+        for j in 1..=right.len() {
+            let differs = usize::from(wrong[i - 1] != right[j - 1]);
+            let mut least = (rows[i - 1][j - 1] + differs).min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && wrong[i - 1] == right[j - 2] && wrong[i - 2] == right[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[wrong.len()][right.len()]
 }

@@ -6,7 +6,10 @@ use clap::{ArgGroup, Args};
 use ft_seismic::load::Unit;
 use ft_seismic::synthetic::Synthetic;
 
-use crate::value::{at_least_one, positive};
+use crate::value::{MS_MAX, U32_MAX, at_least_one, from_to, positive, seconds};
+
+/// No place of a survey is farther from the first point.
+const METERS_MAX: f64 = 1e9;
 
 /// The arguments of `seismic`; lengths in meters, times in seconds unless the name says otherwise.
 #[derive(Clone, Debug, Args)]
@@ -30,7 +33,7 @@ pub(crate) struct SeismicArgs {
     pub(super) unit: Unit,
 
     /// Number of shots, spread evenly (default: 1, or as the file of --geometry says)
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", value_parser = from_to::<u32>(1..=U32_MAX))]
     pub(super) shots: Option<u32>,
     /// Where sources and receivers are, a TOML file; the flags below overrule it
     #[arg(long, value_name = "FILE")]
@@ -39,35 +42,35 @@ pub(crate) struct SeismicArgs {
     #[arg(long)]
     pub(super) streamer: bool,
     /// Depth of the sources
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = meters)]
     pub(super) source_depth: Option<f64>,
     /// x of the first source
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = meters)]
     pub(super) source_first: Option<f64>,
     /// x of the last source
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = meters)]
     pub(super) source_last: Option<f64>,
     /// Depth of the receivers
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = meters)]
     pub(super) receiver_depth: Option<f64>,
     /// x of the first receiver of a fixed spread
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = meters)]
     pub(super) receiver_first: Option<f64>,
     /// x that no receiver of a fixed spread is beyond
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = meters)]
     pub(super) receiver_last: Option<f64>,
     /// From one receiver to the next
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = meters)]
     pub(super) receiver_spacing: Option<f64>,
     /// From the source to the first receiver of a streamer
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = meters)]
     pub(super) near_offset: Option<f64>,
     /// Receivers of a streamer
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = from_to::<u32>(1..=U32_MAX))]
     pub(super) channels: Option<u32>,
 
     /// Seconds to model
-    #[arg(long, value_name = "S", default_value_t = 2.0, value_parser = positive)]
+    #[arg(long, value_name = "S", default_value_t = 2.0, value_parser = seconds)]
     pub(super) time: f64,
     /// Peak frequency of the Ricker wavelet, whose peak, 1.5 periods after the first sample, is time 0 of the gathers; of a
     /// given one, for the check of dispersion
@@ -77,7 +80,7 @@ pub(crate) struct SeismicArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) wavelet: Option<PathBuf>,
     /// Space order, even, 2 to 16
-    #[arg(long, value_name = "P", default_value_t = 8)]
+    #[arg(long, value_name = "P", default_value_t = 8, value_parser = from_to::<usize>(0..=1024))]
     pub(super) order: usize,
     /// Milliseconds of a time step (default: up to 0.9 of what is stable, a whole number of them a sample)
     #[arg(long, value_name = "MS", value_parser = positive)]
@@ -102,8 +105,14 @@ pub(crate) struct SeismicArgs {
     #[arg(long)]
     pub(super) protect_shots: bool,
     /// Milliseconds of computing between two meetings of the ranks; each is a step
-    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = from_to::<u64>(1..=MS_MAX))]
     pub(super) slice: u64,
+}
+
+/// Reads a place or a distance.
+fn meters(text: &str) -> Result<f64, String> {
+    let meters = text.parse().ok().filter(|meters: &f64| (-METERS_MAX..=METERS_MAX).contains(meters));
+    meters.ok_or_else(|| format!("must be a number of meters from -{METERS_MAX} to {METERS_MAX}"))
 }
 
 pub(crate) fn shape(text: &str) -> Result<(usize, usize), String> {

@@ -101,6 +101,9 @@ fn geometry(args: &SeismicArgs) -> Result<Geometry, String> {
     })
 }
 
+/// Most time steps of a shot: the wavelet has a number for each.
+const STEPS_MAX: usize = 100_000_000;
+
 fn steps(args: &SeismicArgs, model: &Model) -> Result<Steps, String> {
     let order = args.order;
     let (dt, every) = intervals(args, model).map_err(|error| error.to_string())?;
@@ -111,6 +114,13 @@ fn steps(args: &SeismicArgs, model: &Model) -> Result<Steps, String> {
     if count < every {
         return Err(format!(
             "{} s are {count} time steps of {} ms, of which every {every} is recorded: that gives no sample",
+            args.time,
+            dt * 1e3
+        ));
+    }
+    if count > STEPS_MAX {
+        return Err(format!(
+            "{} s are more than {STEPS_MAX} time steps of {} ms: shorten --time or lengthen --dt",
             args.time,
             dt * 1e3
         ));

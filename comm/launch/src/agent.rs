@@ -6,13 +6,13 @@
 //! are: the launcher tells it of all that it knows of, and what was started or has ended is not started again.
 
 use std::collections::{HashMap, VecDeque};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufRead, ErrorKind, Read, Write};
 use std::net::IpAddr;
-use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
@@ -20,6 +20,7 @@ use rustix::process::Signal;
 
 use super::control::Control;
 use super::crew::{Crew, Death, Task};
+use super::executable;
 use super::gauge::Gauge;
 use super::invitation::Invitation;
 use super::keeper::{Handed, Helm, become_keeper};
@@ -59,6 +60,8 @@ struct Agent {
     clock: Clock,
     /// None until the launcher has told it.
     task: Option<Task>,
+    /// The file that ranks execute in their place, if the agent before had it open.
+    executable: Option<OwnedFd>,
     inputs: HashMap<PeerId, Input>,
     lease: Detector,
     interval: Duration,
@@ -86,7 +89,7 @@ pub fn agent(keeper: &str, build: u32) -> String {
         return format!("standard input: {error}");
     }
     match Invitation::from_text(&line).and_then(|invitation| invitation.require_build(build)) {
-        Ok(()) => format!("no keeper can be here: {}", become_keeper(&line, keeper)),
+        Ok(()) => format!("no keeper can be here: {}", limits::explain(&become_keeper(&line, keeper))),
         Err(error) => error,
     }
 }
@@ -97,11 +100,13 @@ pub fn agent(keeper: &str, build: u32) -> String {
 /// # Errors
 /// There is no keeper, or the launcher cannot be reached from here.
 pub fn kept_agent() -> Result<(), String> {
-    let Handed { helm, invitation, kept, ground } = Helm::take().map_err(|error| error.to_string())?;
+    let Handed { helm, invitation, kept, ground, executable } =
+        Helm::take().map_err(|error| limits::explain(&error))?;
     let inputs = kept.iter().filter_map(|kept| Some((kept.peer, kept.input.as_ref()?.try_clone().ok()?)));
     let inputs: Vec<(PeerId, File)> = inputs.collect();
-    let crew = Crew::kept(helm, kept, ground).map_err(|error| error.to_string())?;
+    let crew = Crew::kept(helm, kept, ground).map_err(|error| limits::explain(&error))?;
     let mut agent = Agent::new(Invitation::from_text(&invitation)?, crew)?;
+    agent.executable = executable;
     inputs.into_iter().for_each(|(peer, pipe)| agent.takes_input(peer, Some(pipe)));
     while agent.turn() {}
     agent.end();
@@ -127,6 +132,7 @@ impl Agent {
             link: Control::new(channel),
             crew,
             task: None,
+            executable: None,
             inputs: HashMap::new(),
             lease: lease(PATIENCE, clock.now()),
             interval: Duration::from_millis(100),
@@ -269,9 +275,12 @@ impl Agent {
             (ENV_HOST.to_owned(), self.invitation.host.clone()),
             (ENV_LISTEN.to_owned(), self.listen.to_string()),
         ]);
+        let open = || executable::hold(Path::new(OsStr::from_bytes(site.executable.as_deref()?)));
+        let executable = self.executable.take().or_else(open);
         self.task = Some(Task {
             program: OsString::from_vec(site.program),
             args: site.args.into_iter().map(OsString::from_vec).collect(),
+            executable,
             environment,
             key: self.invitation.credentials.key.clone(),
         });
@@ -306,7 +315,7 @@ impl Agent {
             link.send(&FromAgent::Output { peer, error, lines });
         });
         if let Some(error) = self.crew.trouble() {
-            self.link.send(&FromAgent::Refused { why: error.to_string() });
+            self.link.send(&FromAgent::Refused { why: limits::explain(&error) });
         }
         for (peer, is_stopped) in self.crew.stops() {
             self.link.send(&FromAgent::Stopped { peer, is_stopped });

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use rustix::process::Signal;
 
+use super::executable::ENV_EXECUTABLE;
 use super::guardian::{ENV_MARK, Guardian};
 use super::keeper::{Helm, Kept};
 use super::pipes::{Lines, Pipes, Turn};
@@ -39,8 +40,11 @@ const NULL: &str = "/dev/null";
 /// What every process of the job runs.
 #[derive(Debug)]
 pub(super) struct Task {
+    /// This program, by the path that others see.
     pub(super) program: OsString,
     pub(super) args: Vec<OsString>,
+    /// The file that ranks execute in their place, if they do.
+    pub(super) executable: Option<OwnedFd>,
     /// What all of them find in their environment.
     pub(super) environment: Vec<(String, String)>,
     /// What they join the job with; it is in nobody's environment.
@@ -175,13 +179,16 @@ impl Crew {
         }
         let ground = self.ground.as_ref().and_then(|ground| ground.hand_down().ok());
         ground.into_iter().for_each(|file| inherit(ENV_GROUND, file));
+        let executable = task.executable.as_ref().map(OwnedFd::try_clone).transpose()?;
+        executable.into_iter().for_each(|file| inherit(ENV_EXECUTABLE, file));
         inherit(ft_comm::ENV_KEY, inherited::hand_down(task.key.to_text().as_bytes())?);
         share.and_then(cores).into_iter().for_each(|cores| set(ENV_CORES, cores));
         let said = |(name, _): &(String, String)| name == ENV_THREADS;
         if !task.environment.iter().any(said) && std::env::var_os(ENV_THREADS).is_none() {
             set(ENV_THREADS, threads(binding::cores().len(), ranks as usize).to_string());
         }
-        let order = Order { program: task.program.clone(), args: task.args.clone(), environment };
+        let order =
+            Order { program: task.program.clone(), is_self: true, args: task.args.clone(), environment };
         let input = match inherited_input {
             _ if !reads => Input::Nothing,
             Some(input) => Input::Inherited(input),

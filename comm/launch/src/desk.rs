@@ -50,6 +50,8 @@ pub struct Desk {
     place: Option<Place>,
     page: Option<TcpListener>,
     board: Option<Board>,
+    /// What browsers may call this host.
+    names: Vec<String>,
     guests: Vec<Guest>,
     /// Number of the next guest.
     next: u64,
@@ -71,24 +73,36 @@ impl Desk {
         Ok(())
     }
 
-    /// Shows metrics at an address to whoever comes; gives the address, also where its port was 0.
+    /// Shows metrics at an address, which may have a `name`, to whoever comes; gives the address,
+    /// also where its port was 0.
     ///
     /// # Errors
     /// The operating system does not let anybody listen there.
-    pub fn show_metrics(&mut self, at: SocketAddr) -> std::io::Result<SocketAddr> {
+    pub fn show_metrics(&mut self, at: SocketAddr, name: Option<&str>) -> std::io::Result<SocketAddr> {
         let listener = listen(at)?;
+        self.is_known_as(name);
         let address = listener.local_addr()?;
         self.page = Some(listener);
         Ok(address)
     }
 
-    /// Shows a dashboard at an address to browsers that have its token; gives the whole of the address.
+    /// Shows a dashboard at an address, which may have a `name`, to browsers that have its token;
+    /// gives the whole of the address.
     ///
     /// # Errors
     /// The operating system does not let anybody listen there, or has no random numbers.
-    pub fn show_dashboard(&mut self, at: SocketAddr) -> std::io::Result<String> {
-        let board = self.board.insert(Board::new(listen(at)?)?);
+    pub fn show_dashboard(&mut self, at: SocketAddr, name: Option<&str>) -> std::io::Result<String> {
+        let listener = listen(at)?;
+        self.is_known_as(name);
+        let board = self.board.insert(Board::new(listener)?);
         Ok(board.address().unwrap_or_default())
+    }
+
+    /// Browsers may call this host by its own name and by this one.
+    fn is_known_as(&mut self, name: Option<&str>) {
+        let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let own = Some(own.trim()).filter(|own| !own.is_empty());
+        self.names.extend(own.into_iter().chain(name).map(str::to_owned));
     }
 
     /// What the job runs.
@@ -134,7 +148,7 @@ impl Desk {
         let mut asked = Vec::new();
         self.guests.retain_mut(|guest| {
             let stays = guest.turn(now);
-            match (guest.asks(self.board.as_ref()).filter(|_| stays), &mut self.board) {
+            match (guest.asks(self.board.as_ref(), &self.names).filter(|_| stays), &mut self.board) {
                 (Some(Ask::Board), _) => guest.hand_out(board::page()),
                 (Some(Ask::Stream(_)), _) if onlookers == ONLOOKERS_MAX => {
                     guest.refuse("503 Service Unavailable", "enough browsers look on already");

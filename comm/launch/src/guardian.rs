@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use crate::executable::SELF;
 use ft_comm::time::{Clock, Time};
 use ft_comm::transport::timespec;
 use ft_proto::wire::handshake::hex;
@@ -37,10 +38,9 @@ impl Guardian {
     /// Starts this program again, which calls [`guard`] when `word` is its first argument.
     pub(super) fn start(word: &str) -> std::io::Result<Self> {
         let mark = new_mark()?;
-        let program = std::env::current_exe()?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(SELF);
         // Without an environment it is found by no guardian, should this be a job within a job.
-        command.args([word, &mark]).env_clear().current_dir("/").process_group(0);
+        command.arg0("ftrun").args([word, &mark]).env_clear().current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Self { mark, child: command.spawn().ok() })
     }

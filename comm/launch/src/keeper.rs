@@ -24,19 +24,19 @@ use std::process::{Child, Command};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::MemfdFlags;
 
+use crate::executable::{ENV_EXECUTABLE, SELF};
 use crate::guardian;
 use crate::process::{self, Change, Files, Order, Process, Variables};
 use crate::signals::{bell, rang};
 use ft_comm::estate::ENV_GROUND;
 use ft_comm::lifeline::ENV_LIFELINE;
+use ft_comm::limits;
 use ft_proto::arbiter::Exit;
 use ft_proto::rank::PeerId;
 pub(super) use helm::{Handed, Helm, Kept};
 use post::Post;
 use words::{FromKeeper, ToKeeper};
 
-/// This program, whatever has become of its file.
-const SELF: &str = "/proc/self/exe";
 /// Status of a process that has panicked, as Rust has it.
 const PANICKED: i32 = 101;
 
@@ -64,6 +64,8 @@ struct Keeper {
     wards: BTreeMap<PeerId, Ward>,
     ended: Vec<(PeerId, Exit)>,
     ground: Option<OwnedFd>,
+    /// The file that ranks execute in their place.
+    executable: Option<OwnedFd>,
 }
 
 /// Makes this process the keeper of a host, to which the invitation has come; `word` is the argument by which this program calls [`keep`].
@@ -92,9 +94,10 @@ pub(super) fn become_keeper(invitation: &str, word: &str) -> io::Error {
 /// # Errors
 /// It was started by something else.
 pub fn keep(words: [&'static str; 2]) -> Result<u8, String> {
-    let mut keeper = Keeper::new(words).map_err(|error| format!("no keeper can be here: {error}"))?;
+    let mut keeper =
+        Keeper::new(words).map_err(|error| format!("no keeper can be here: {}", limits::explain(&error)))?;
     process::adopt_orphans();
-    let trouble = |error: io::Error| format!("the keeper of this host: {error}");
+    let trouble = |error: io::Error| format!("the keeper of this host: {}", limits::explain(&error));
     let child = bell(&[signal_hook::consts::SIGCHLD]).map_err(trouble)?;
     let status = keeper.stay(&child).map_err(trouble);
     process::end(std::mem::take(&mut keeper.wards).into_values().map(|ward| ward.process));
@@ -122,6 +125,7 @@ impl Keeper {
             wards: BTreeMap::new(),
             ended: vec![],
             ground: None,
+            executable: None,
         })
     }
 
@@ -164,10 +168,12 @@ impl Keeper {
             invitation: self.invitation.clone(),
             mark: self.mark.clone(),
             ground: self.ground.is_some(),
+            executable: self.executable.is_some(),
             processes: self.wards.len(),
             ended: self.ended.clone(),
         };
-        post.send(&handover, &self.ground.iter().map(AsFd::as_fd).collect::<Vec<_>>())?;
+        let files = self.ground.iter().chain(&self.executable).map(AsFd::as_fd);
+        post.send(&handover, &files.collect::<Vec<_>>())?;
         for (peer, ward) in &mut self.wards {
             ward.told = None;
             let (reads, lifeline) = (ward.input.is_some(), ward.lifeline.is_some());
@@ -243,9 +249,11 @@ impl Keeper {
         let of = |wanted: &str| inherited.iter().find(|(name, _)| name == wanted).map(|(_, file)| file);
         let copy = |file: Option<&OwnedFd>| file.map(OwnedFd::try_clone).transpose();
         let (lifeline, ground) = (copy(of(ENV_LIFELINE))?, copy(of(ENV_GROUND))?);
+        let executable = copy(of(ENV_EXECUTABLE))?;
         let files = Files { streams, inherited };
         let process = process::start(order, files, Some(&self.environment), Some(folder))?;
         self.ground = self.ground.take().or(ground);
+        self.executable = self.executable.take().or(executable);
         let pid = process.id();
         self.wards.insert(peer, Ward { process, told: None, output, input, lifeline });
         Ok(pid)

@@ -30,6 +30,7 @@ mod console;
 mod control;
 mod crew;
 mod desk;
+mod executable;
 mod fleet;
 mod gauge;
 mod guardian;
@@ -59,6 +60,7 @@ use control::Control;
 use crew::Death;
 pub use desk::protocol::{Command, FailureStatus, Failures, HostStatus, RankStatus, Status};
 pub use desk::{Desk, DeskError, Inquiry, InquiryError, jobs};
+pub use executable::{SELF, become_program};
 pub use fleet::HostChange;
 use fleet::{Fleet, Report};
 pub use guardian::guard;
@@ -73,7 +75,7 @@ pub use remote::quoted;
 use seen::Observer;
 pub use seen::Seen;
 use signals::Signals;
-pub use spec::{Ending, JobSpec, LaunchError, OutputForm, StandardInput};
+pub use spec::{Elsewhere, Ending, JobSpec, LaunchError, OutputForm, StandardInput};
 pub use stdin::has_input;
 
 /// How long a host may have no address, and the longest pause before it is looked up again.
@@ -127,7 +129,7 @@ fn reach(spec: &JobSpec, console: &Console, signals: &Signals, clock: &Clock) ->
         heard == Ok(0) && clock.now() < until
     };
     Reach::new(&spec.cluster, waits).map_err(|Unreachable { host, why }| {
-        let command = spec.cluster.command(&host, spec.elsewhere().0, spec.agent);
+        let command = spec.cluster.command(&host, &spec.elsewhere().program, spec.agent);
         LaunchError::Host { host, command, why }
     })
 }

@@ -19,6 +19,7 @@ use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions};
 use serde::{Deserialize, Serialize};
 
+use super::executable::SELF;
 use super::signals::{bell, rang};
 use super::standing;
 use ft_comm::binding;
@@ -50,6 +51,8 @@ fn tunables(given: Option<String>) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) program: OsString,
+    /// The program is this one, whatever has become of the file that has its name.
+    pub(super) is_self: bool,
     pub(super) args: Vec<OsString>,
     /// What it finds in its environment beside what is there anyway.
     pub(super) environment: Vec<(String, String)>,
@@ -106,7 +109,8 @@ pub(super) fn start(
     base: Option<&Variables>,
     folder: Option<&OsStr>,
 ) -> std::io::Result<Process> {
-    let mut command = Command::new(&order.program);
+    let mut command = Command::new(if order.is_self { OsStr::new(SELF) } else { &order.program });
+    command.arg0(&order.program);
     let mut given = std::env::var_os(ENV_TUNABLES);
     if let Some(base) = base {
         command.env_clear().envs(base.iter().map(|(name, value)| (name, value)));
@@ -291,7 +295,7 @@ mod tests {
 
     fn shell(script: &str) -> Process {
         let args = ["-c", script].map(OsString::from).into();
-        let order = Order { program: "/bin/sh".into(), args, environment: vec![] };
+        let order = Order { program: "/bin/sh".into(), is_self: false, args, environment: vec![] };
         let null = || File::options().read(true).write(true).open("/dev/null").unwrap().into();
         let files = Files { streams: std::array::from_fn(|_| null()), inherited: vec![] };
         start(&order, files, None, None).unwrap()

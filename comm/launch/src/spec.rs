@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::cluster::Cluster;
@@ -19,12 +19,16 @@ use rustix::process::Signal;
 /// What is to be launched.
 #[derive(Debug)]
 pub struct JobSpec {
-    /// The program of every rank.
+    /// The program of every rank: the file of this process, by the path that others see.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// The same on other hosts, if it is not where it is on this one.
-    pub elsewhere: Option<(PathBuf, Vec<OsString>)>,
+    /// The program that each rank becomes ([`become_program`](super::become_program)), if it does.
+    /// It is held open, so that a replacement runs the same file even if another one has taken its
+    /// path.
+    pub executable: Option<PathBuf>,
+    /// The same on other hosts, if they are elsewhere than on this one.
+    pub elsewhere: Option<Elsewhere>,
     /// The one argument with which the same program calls [`agent`](super::agent), on other hosts: a plain word.
     pub agent: &'static str,
     /// The number of its build, by which agents tell whether theirs is the same; 0: it is not known, and no agent is refused.
@@ -95,11 +99,25 @@ pub enum StandardInput {
     All,
 }
 
+/// What ranks on other hosts run.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    /// As [`JobSpec::program`].
+    pub program: PathBuf,
+    /// As [`JobSpec::args`].
+    pub args: Vec<OsString>,
+    /// As [`JobSpec::executable`].
+    pub executable: Option<PathBuf>,
+}
+
 impl JobSpec {
-    /// The program on other hosts, and its arguments there.
-    pub(super) fn elsewhere(&self) -> (&Path, &[OsString]) {
-        let here = || (&*self.program, &*self.args);
-        self.elsewhere.as_ref().map_or_else(here, |(program, args)| (program, args))
+    /// What ranks on other hosts run.
+    pub(super) fn elsewhere(&self) -> Elsewhere {
+        self.elsewhere.clone().unwrap_or_else(|| Elsewhere {
+            program: self.program.clone(),
+            args: self.args.clone(),
+            executable: self.executable.clone(),
+        })
     }
 }
 
@@ -172,10 +190,10 @@ pub enum LaunchError {
         why: String,
     },
     /// The operating system lets nobody come to the launcher.
-    #[error("the launcher cannot take connections: {0}")]
+    #[error("the launcher cannot take connections: {}", limits::explain(.0))]
     Connections(std::io::Error),
     /// The operating system does not let the launcher signal its processes or wait for them.
-    #[error("the launcher cannot look after its processes: {0}")]
+    #[error("the launcher cannot look after its processes: {}", limits::explain(.0))]
     Processes(std::io::Error),
     /// The operating system refuses something that the launcher needs.
     #[error("cannot set up the job: {}", limits::explain(.0))]

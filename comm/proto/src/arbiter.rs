@@ -47,6 +47,7 @@ mod outbox;
 mod pool;
 mod random;
 mod repair;
+mod restarts;
 mod roster;
 mod stops;
 mod suspicion;

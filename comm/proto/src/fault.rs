@@ -55,6 +55,9 @@ pub const KNOWN_POINTS: &[KnownPoint] = &[
 
 const AT: &str = "at";
 
+/// The longest time of a SPEC, in seconds: some 32 years.
+const SECONDS_MAX: f64 = 1e9;
+
 fn known(name: &str) -> Option<&'static KnownPoint> {
     KNOWN_POINTS.iter().find(|point| point.name == name)
 }
@@ -200,7 +203,7 @@ pub enum SpecError {
         found: String,
     },
     /// The seconds are missing, negative, or no number.
-    #[error("'{point}' takes seconds from 0 on, not '{found}'\n{usage}", usage = grammar())]
+    #[error("'{point}' takes seconds from 0 to {SECONDS_MAX}, not '{found}'\n{usage}", usage = grammar())]
     NotSeconds {
         /// The point as far as it was understood.
         point: String,
@@ -344,7 +347,7 @@ fn parse_number(point: &str, text: &str) -> Result<u64, SpecError> {
 }
 
 fn parse_seconds(point: &str, text: &str) -> Result<f64, SpecError> {
-    let seconds = text.parse().ok().filter(|s: &f64| s.is_finite() && s.is_sign_positive());
+    let seconds = text.parse().ok().filter(|s: &f64| s.is_sign_positive() && *s <= SECONDS_MAX);
     seconds.ok_or_else(|| SpecError::NotSeconds { point: point.to_owned(), found: text.to_owned() })
 }
 
@@ -443,10 +446,11 @@ mod tests {
             ("1@step", "'step' takes a number from 1 on, not ''"),
             ("1@step=0", "'step' takes a number from 1 on, not '0'"),
             ("1@step=1.5", "'step' takes a number from 1 on, not '1.5'"),
-            ("1@time", "'time' takes seconds from 0 on, not ''"),
-            ("1@time=-1", "'time' takes seconds from 0 on, not '-1'"),
-            ("1@time=inf", "'time' takes seconds from 0 on, not 'inf'"),
-            ("1@time=NaN", "'time' takes seconds from 0 on, not 'NaN'"),
+            ("1@time", "'time' takes seconds from 0 to 1000000000, not ''"),
+            ("1@time=-1", "'time' takes seconds from 0 to 1000000000, not '-1'"),
+            ("1@time=inf", "'time' takes seconds from 0 to 1000000000, not 'inf'"),
+            ("1@time=NaN", "'time' takes seconds from 0 to 1000000000, not 'NaN'"),
+            ("1@time=1e300", "'time' takes seconds from 0 to 1000000000, not '1e300'"),
             ("1@at=x", "'at=x' takes a number from 1 on, not ''"),
             ("1@at", "'' cannot name a point: letters, digits, '_', '-' and '.' can"),
             ("1@at=a b:1", "'a b' cannot name a point: letters, digits, '_', '-' and '.' can"),

@@ -132,7 +132,7 @@ impl ServiceThread {
         let target = launcher.nearest(&options.host).ok_or("the launcher does not listen for other hosts")?;
         let control = connect(credentials, opening, &target, None, &clock)
             .map_err(|error| format!("cannot reach the launcher at {launcher}: {}", error.why()))?;
-        let io = |error: std::io::Error| error.to_string();
+        let io = |error: std::io::Error| limits::explain(&error);
         let shared = Arc::new(Shared::new().map_err(io)?);
         let accounts = Accounts::default();
         let room = Room::default();

@@ -14,6 +14,7 @@ use super::channel::{Carriage, Channel};
 use super::opening::{Answered, Client, Credentials};
 use super::ring::{RING_TAKEN, Ring, Room};
 use super::{LinkError, timespec};
+use crate::limits;
 use crate::time::{Clock, Time};
 use ft_proto::rank::PeerId;
 use ft_proto::wire::handshake::Opening;
@@ -177,7 +178,8 @@ fn await_news(socket: Option<&Socket>, wake: Option<&OwnedFd>, span: Duration) -
 
 /// A socket that is connected to `address`, in bounded time.
 fn reach(address: &SockAddr) -> std::io::Result<Socket> {
-    let socket = Socket::new(address.domain(), Type::STREAM, None)?;
+    let named = |error: std::io::Error| std::io::Error::new(error.kind(), limits::explain(&error));
+    let socket = Socket::new(address.domain(), Type::STREAM, None).map_err(named)?;
     if address.is_unix() {
         // It waits only while too many others wait to be accepted, and for the time that a send would.
         socket.set_write_timeout(Some(OPEN_TIMEOUT))?;

@@ -453,9 +453,12 @@ fn metrics_are_scraped() {
     });
     let address: SocketAddr = status["metrics"].as_str().unwrap().parse().unwrap();
     assert!(address.ip().is_loopback());
-    let answer = fetched(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    let answer = fetched(address, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     let (head, page) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("text/plain; version=0.0.4"), "{head}");
+    // A page of a stranger has its own name.
+    let refused = fetched(address, "GET /metrics HTTP/1.1\r\nHost: evil.example:9100\r\n\r\n");
+    assert!(refused.starts_with("HTTP/1.1 403 Forbidden\r\n") && !refused.contains("poisson"), "{refused}");
     assert!(head.contains(&format!("Content-Length: {}\r\n", page.len())), "{head}");
     for (name, due) in [
         ("ftrun_ranks", 4.0),

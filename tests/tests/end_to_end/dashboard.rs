@@ -33,7 +33,7 @@ fn parts(address: &str) -> (SocketAddr, &str) {
 }
 
 fn get(address: SocketAddr, target: &str) -> String {
-    fetched(address, &format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n"))
+    fetched(address, &format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
 }
 
 /// A stream of events, and the number behind the last entry that was heard.
@@ -45,7 +45,7 @@ impl Stream {
         #[expect(clippy::disallowed_methods, reason = "a stranger does not come through the library")]
         let mut stream = TcpStream::connect(at).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let request = format!("GET /events?token={token} HTTP/1.1\r\nHost: x\r\n{head}\r\n");
+        let request = format!("GET /events?token={token} HTTP/1.1\r\nHost: localhost\r\n{head}\r\n");
         stream.write_all(request.as_bytes()).unwrap();
         let mut stream = BufReader::new(stream);
         let mut line = String::new();
@@ -137,7 +137,7 @@ fn a_dashboard_is_for_those_who_know_its_token() {
     let taken = session.ftrun(&format!("--dashboard {at} {LONG}")).finish().expect(2);
     assert!(taken.stderr.contains(&format!("--dashboard {at}: ")), "{taken}");
     let unknown = session.ftrun(&format!("--dashboard localhost {LONG}")).finish().expect(2);
-    assert!(unknown.stderr.contains("must be IP:PORT, or a port"), "{unknown}");
+    assert!(unknown.stderr.contains("must be IP:PORT, NAME:PORT, or a port"), "{unknown}");
     interrupt(job);
 }
 

@@ -193,6 +193,15 @@ fn a_rank_that_fails_before_it_joins_says_why() {
     }
 }
 
+/// As Python's `subprocess` does it, unless it is told not to.
+#[test]
+fn rank_whose_wrapper_closes_the_key_is_told_how_to_keep_it() {
+    let script = format!("eval \"exec $FTRUN_KEY<&-\"; exec {}", example("ring").display());
+    let outcome = Run::ftrun("-n 2 --json /bin/sh -c").arg(script).finish().expect(1);
+    let message = outcome.report().message().to_owned();
+    assert!(message.contains("pass_fds=[int(os.environ['FTRUN_KEY'])]"), "{message}");
+}
+
 /// Whatever is too little says so: the loader, the allocator, or the library, which knows the limit. With even less the kernel cannot
 /// map the program, and nothing of it runs that could say anything.
 #[test]

@@ -1,6 +1,8 @@
 //! Where survival ends: the job stops soon, with the status and the words that say why.
 
-use crate::common::{PATIENT, POISSON, Run, poisson_answer};
+use std::path::Path;
+
+use crate::common::{PATIENT, POISSON, Run, built, poisson_answer};
 
 /// Long enough for any job here, too short for one that waits for something that will not come.
 const SECONDS: u64 = 10;
@@ -62,6 +64,17 @@ fn a_single_rank_has_nobody_to_hold_its_state() {
     let run = Run::ftrun(&format!("-n 1 --json --kill 0@step=40 {POISSON}"));
     let outcome = run.limit(SECONDS).finish().expect(3);
     assert!(outcome.report().message().contains("rank 0 is lost"), "{outcome}");
+}
+
+#[test]
+fn too_few_open_files_are_named_with_their_limit() {
+    let ftrun = built().join("ftrun");
+    for files in [4, 8, 16, 24] {
+        let script = format!("ulimit -n {files}; exec {} -n 2 {POISSON}", ftrun.display());
+        let outcome = Run::program(Path::new("/bin/sh"), "-c").arg(script).finish().expect(1);
+        let limit = format!("limits here: open files {files} (ulimit -n)");
+        assert!(outcome.stderr.starts_with("ftrun: cannot ") && outcome.stderr.contains(&limit), "{outcome}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::hosts::{LIKE_SSH, over};
 
 /// What may follow the complaint: how it is written.
 const HELP: &[&str] =
-    &["See 'ftrun --help'.", "  [possible values: ", "SPEC:  ", "POINT: ", "PHASE: ", "CUT:  ", "SLOW:  "];
+    &["See 'ftrun ", "  [possible values: ", "SPEC:  ", "POINT: ", "PHASE: ", "CUT:  ", "SLOW:  "];
 
 /// One line on standard error, with all of `parts`; nothing on standard output.
 fn check(outcome: &Outcome, parts: &[&str]) {
@@ -81,10 +81,38 @@ fn tips_that_help() {
         (
             "cg --poisson -4",
             "invalid value '-4' for '--poisson <N>': must be a whole number, without a sign",
-            "",
+            "See 'ftrun cg --help'.",
         ),
+        (
+            "cg --poisson 4 --mtbf 1e300",
+            "invalid value '1e300' for '--mtbf <SECONDS>': must be at most 1000000000 seconds",
+            "See 'ftrun cg --help'.",
+        ),
+        (
+            "advise --seconds 1e300 cg --poisson 4",
+            "invalid value '1e300' for '--seconds <SECONDS>': must be at most 1000000000 seconds",
+            "See 'ftrun advise --help'.",
+        ),
+        (
+            "kill 4711 zero",
+            "invalid value 'zero' for '<RANK>': must be the number of a rank, 0 for the first",
+            "See 'ftrun kill --help'.",
+        ),
+        (
+            "status mine",
+            "invalid value 'mine' for '[JOB]': must be the number of a job",
+            "See 'ftrun status --help'.",
+        ),
+        ("-n 4 --scheme rs cg --poisson 4", "`rs` cannot be read as rs:K+M: ", "ftrun: `rs` cannot be read"),
+        (
+            "-n 4 rs:2+2 cg --poisson 4",
+            "'rs:2+2' is neither a bundled app nor a file",
+            "Tip: 'rs' is a scheme, which --scheme takes",
+        ),
+        ("gc --poisson 4", "'gc' is neither a bundled app nor a file", "Tip: did you mean 'cg'?"),
+        ("stauts", "'stauts' is neither a bundled app nor a file", "Tip: did you mean 'status'?"),
         ("--dry-run cg --poisson 4", "unexpected argument '--dry-run' found", ""),
-        ("cg --poisson 4 --dry-run", "unexpected argument '--dry-run' found", ""),
+        ("cg --poisson 4 --dry-run", "unexpected argument '--dry-run' found", "See 'ftrun cg --help'."),
         ("--rank 4 cg --poisson 4", "unexpected argument '--rank' found", "Tip: did you mean '--ranks'?"),
         (
             "--poisson 4 cg",
@@ -95,16 +123,20 @@ fn tips_that_help() {
         (
             "--keep-memory --scheme none cg --poisson 4",
             "--keep-memory is for checkpoints in the memory of several ranks: --scheme none has none",
-            "",
+            "See 'ftrun cg --help'.",
         ),
         (
             "-n 4 --keep-memory --on-failure shrink cg --poisson 4",
             "--keep-memory is for ranks that are replaced: leave out --on-failure",
-            "",
+            "See 'ftrun cg --help'.",
         ),
         ("bnech", "'bnech' is neither a bundled app nor a file", "Tip: did you mean 'bench'?"),
         ("man no-such-app", "'no-such-app' is neither a bundled app nor a tool", ""),
-        ("completions", "the following required arguments were not provided: <SHELL>", ""),
+        (
+            "completions",
+            "the following required arguments were not provided: <SHELL>",
+            "See 'ftrun completions --help'.",
+        ),
     ] {
         let outcome = Run::ftrun(arguments).finish().expect(2);
         let lines: Vec<&str> = outcome.stderr.lines().collect();
@@ -114,6 +146,18 @@ fn tips_that_help() {
             last.starts_with(if tip.is_empty() { "See 'ftrun --help'." } else { tip }),
             "{tip}: {outcome}"
         );
+    }
+}
+
+#[test]
+fn option_of_ftrun_after_a_program_gets_one_line_of_warning() {
+    let said = |arguments: &str| Run::ftrun(arguments).finish().expect(0).stderr;
+    let warning = "ftrun: --kill after true goes to that program. Write options of ftrun before it, or -- before it if this is meant\n";
+    assert_eq!(said("-n 4 /bin/true --kill 1@step=40 --scheme xor"), warning);
+    for arguments in
+        ["-n 4 -- /bin/true --kill 1@step=40", "-n 4 -q /bin/true --kill 1@step=40", "-n 4 /bin/true -n 4"]
+    {
+        assert_eq!(said(arguments), "", "{arguments}");
     }
 }
 

@@ -33,8 +33,7 @@ pub(crate) struct Timing {
 pub(crate) fn run(experiment: &Experiment, ranks: usize) -> Result<Times, BenchError> {
     let args = arguments(experiment, ranks);
     let places = &experiment.places;
-    let program = experiment.program.display().to_string();
-    let command = [&[program], &places[..], std::slice::from_ref(&args)].concat().join(" ");
+    let command = [&["ftrun".to_owned()], &places[..], std::slice::from_ref(&args)].concat().join(" ");
     let output = Command::new(&experiment.program)
         .args(places)
         .args(args.split(' '))

@@ -158,20 +158,27 @@ impl Running {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let clock = Clock::start();
         let mut child = command.spawn()?;
-        let (output, complaints) = (reader(child.stdout.take()), reader(child.stderr.take()));
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child has a number");
-        Ok(Self { child, pid, end: end_of(pid), output, complaints, clock })
+        let mut threads = || Ok((end_of(pid)?, reader(child.stdout.take())?, reader(child.stderr.take())?));
+        match threads() {
+            Ok((end, output, complaints)) => Ok(Self { child, pid, end, output, complaints, clock }),
+            Err(error) => {
+                let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+                let _ = child.wait();
+                Err(error)
+            }
+        }
     }
 }
 
 /// Becomes readable when the process has ended, without reaping it.
-fn end_of(pid: Pid) -> Receiver<()> {
+fn end_of(pid: Pid) -> std::io::Result<Receiver<()>> {
     let (tell, end) = channel();
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         let _ = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         let _ = tell.send(());
-    });
-    end
+    })?;
+    Ok(end)
 }
 
 /// Kills and reaps all children; false when there are none.
@@ -187,8 +194,8 @@ fn end_orphans() -> bool {
     !pids.is_empty()
 }
 
-fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
-    thread::spawn(move || {
+fn reader(pipe: Option<impl Read + Send + 'static>) -> std::io::Result<JoinHandle<Vec<u8>>> {
+    thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
         // What came before an error is what there is.
         let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));

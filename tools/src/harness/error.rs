@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ft_comm::limits;
+
 /// Why something could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum HarnessError {
@@ -14,7 +16,7 @@ pub enum HarnessError {
         remedy: String,
     },
     /// A program cannot be started.
-    #[error("cannot start '{command}': {cause}")]
+    #[error("cannot start '{command}': {}", limits::explain(cause))]
     Start {
         /// The command.
         command: String,

@@ -68,7 +68,7 @@ pub(crate) struct Restore {
 pub(super) fn run(experiment: &Experiment, run: &Run, scheme: &str) -> Result<(Report, f64), BenchError> {
     let args = arguments(experiment, run, scheme);
     let words: Vec<String> = args.iter().map(|arg| arg.display().to_string()).collect();
-    let command = format!("{} {}", experiment.program.display(), words.join(" "));
+    let command = format!("ftrun {}", words.join(" "));
     let clock = Clock::start();
     let output = Command::new(&experiment.program)
         .args(&args)

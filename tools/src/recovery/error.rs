@@ -1,10 +1,12 @@
 //! Why there are no results.
 
+use ft_comm::limits;
+
 /// Why nothing could be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// The launcher cannot be started.
-    #[error("cannot start '{command}': {cause}")]
+    #[error("cannot start '{command}': {}", limits::explain(cause))]
     Start {
         /// The command.
         command: String,

@@ -32,6 +32,9 @@ pub(crate) enum Ask {
 
 /// Where the metrics are.
 const METRICS: &[u8] = b"/metrics";
+/// What a browser hears that was led here under the name of another host.
+const UNKNOWN_HOST: &str = "this host is not known by the name in the Host header: ask for its IP address, for localhost, or for the \
+                            NAME that --metrics NAME:PORT or --dashboard NAME:PORT has";
 /// The text format of Prometheus.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -137,7 +140,9 @@ impl Guest {
     }
 
     /// What it asks, which is to be answered at once. What makes no sense is answered here.
-    pub(super) fn asks(&mut self, board: Option<&Board>) -> Option<Ask> {
+    ///
+    /// `names` are those by which this host is known.
+    pub(super) fn asks(&mut self, board: Option<&Board>, names: &[String]) -> Option<Ask> {
         if !self.is_pending() {
             return None;
         }
@@ -159,6 +164,10 @@ impl Guest {
         self.leaves = true;
         let request = http::read(&request).map_err(|status| self.refuse(status, "this is not understood"));
         let request = request.ok()?;
+        if !request.is_for(names) {
+            self.refuse("403 Forbidden", UNKNOWN_HOST);
+            return None;
+        }
         match board.filter(|_| self.tongue == Tongue::Board).map(|board| board.wish(request)) {
             None if request.path == METRICS => Some(Ask::Metrics),
             None => {

@@ -1,5 +1,7 @@
 //! As much of HTTP/1.1 as it takes to hand out a few pages (RFC 9112).
 
+use std::net::IpAddr;
+
 /// The head of a request, as far as anybody is interested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request<'a> {
@@ -7,6 +9,8 @@ pub(super) struct Request<'a> {
     pub(super) path: &'a [u8],
     /// What is asked of it, behind the question mark.
     pub(super) query: &'a [u8],
+    /// The host that the client means to ask, with its port. Every browser names one.
+    pub(super) host: Option<&'a str>,
     /// The number of the last event that a browser has heard, when it comes again (HTML, server-sent events).
     pub(super) last_event: Option<u64>,
 }
@@ -35,14 +39,36 @@ pub(super) fn read(head: &[u8]) -> Result<Request<'_>, &'static str> {
     }
     let mut parts = target.splitn(2, |byte| *byte == b'?');
     let (path, query) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    let last_event = lines.find_map(|line| {
-        let (name, value) = std::str::from_utf8(line).ok()?.split_once(':')?;
-        name.eq_ignore_ascii_case("last-event-id").then(|| value.trim().parse().ok())?
-    });
-    Ok(Request { path, query, last_event })
+    let (mut host, mut last_event) = (None, None);
+    for line in lines {
+        let Some((name, value)) = std::str::from_utf8(line).ok().and_then(|line| line.split_once(':')) else {
+            continue;
+        };
+        if name.eq_ignore_ascii_case("host") && host.replace(value.trim()).is_some() {
+            return Err("400 Bad Request");
+        }
+        if name.eq_ignore_ascii_case("last-event-id") {
+            last_event = last_event.or_else(|| value.trim().parse().ok());
+        }
+    }
+    Ok(Request { path, query, host, last_event })
 }
 
 impl<'a> Request<'a> {
+    /// Returns `true` if the client means this host: by an IP address, as `localhost`, or by one of
+    /// `names`. A page of a stranger whose name resolves to an address of this host (DNS rebinding)
+    /// has the browser send that name, and must not read what is here.
+    pub(super) fn is_for(&self, names: &[String]) -> bool {
+        let Some(host) = self.host else { return true };
+        let name = match host.strip_prefix('[') {
+            Some(rest) => rest.split(']').next().unwrap_or_default(),
+            None => host.split(':').next().unwrap_or_default(),
+        };
+        let name = name.strip_suffix('.').unwrap_or(name);
+        let is_known = |known: &str| known.eq_ignore_ascii_case(name);
+        name.parse::<IpAddr>().is_ok() || is_known("localhost") || names.iter().any(|known| is_known(known))
+    }
+
     /// What is asked under this name.
     pub(super) fn asked(&self, name: &str) -> Option<&'a [u8]> {
         let parts = self.query.split(|byte| *byte == b'&');
@@ -91,10 +117,13 @@ mod tests {
 
     #[test]
     fn requests_are_read() {
-        let plain = |path: &'static str| Ok(Request { path: path.as_bytes(), query: b"", last_event: None });
+        let plain = |path: &'static str, host| {
+            Ok(Request { path: path.as_bytes(), query: b"", host, last_event: None })
+        };
         for (head, request) in [
-            ("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", plain("/metrics")),
-            ("GET / HTTP/1.0\n\n", plain("/")),
+            ("GET /metrics HTTP/1.1\r\nHost: x:1\r\n\r\n", plain("/metrics", Some("x:1"))),
+            ("GET / HTTP/1.0\n\n", plain("/", None)),
+            ("GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n", Err("400 Bad Request")),
             ("POST /metrics HTTP/1.1\r\n\r\n", Err("405 Method Not Allowed")),
             ("GET /metrics\r\n\r\n", Err("400 Bad Request")),
             ("GET /metrics SSH-2.0\r\n\r\n", Err("400 Bad Request")),
@@ -104,6 +133,43 @@ mod tests {
             assert_eq!(read(head.as_bytes()), request, "{head}");
         }
         assert_eq!(end_of_head(b"GET /metrics HTTP/1.1\r\nHost: x\r\n"), None);
+    }
+
+    #[test]
+    fn request_for_a_host_of_another_name_is_refused() {
+        let names = ["node7".to_owned(), "metrics.example".to_owned()];
+        let is_for = |host: &str| {
+            read(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap().is_for(&names)
+        };
+        for host in [
+            "127.0.0.1:9100",
+            "10.1.2.3",
+            "[::1]:9100",
+            "[fe80::1]",
+            "localhost:1",
+            "LocalHost.",
+            "node7:9100",
+            "NODE7",
+            "metrics.example:80",
+            "metrics.example.",
+        ] {
+            assert!(is_for(host), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "evil.example:9100",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:9100",
+            "node7.evil.example",
+            "",
+            ":9100",
+            "[evil.example]",
+            "localhost@evil.example",
+            "xn--localhost",
+        ] {
+            assert!(!is_for(host), "{host}");
+        }
+        assert!(read(b"GET / HTTP/1.0\r\n\r\n").unwrap().is_for(&[]), "no browser leaves it out");
     }
 
     #[test]

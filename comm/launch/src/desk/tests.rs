@@ -139,7 +139,7 @@ fn who_is_there_at_the_end_hears_of_it() {
 #[test]
 fn a_crowd_keeps_nobody_out() {
     let mut room = Room::new();
-    let address = room.desk.show_metrics((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let address = room.desk.show_metrics((Ipv4Addr::LOCALHOST, 0).into(), None).unwrap();
     #[expect(clippy::disallowed_methods, reason = "a stranger comes by a socket of its own")]
     let come = || TcpStream::connect(address).unwrap();
     let crowd: Vec<TcpStream> = (0..100).map(|_| come()).collect();
@@ -157,7 +157,7 @@ fn a_crowd_keeps_nobody_out() {
 /// A desk with a dashboard, and where its events are.
 fn board() -> (Room, String) {
     let mut room = Room::new();
-    let address = room.desk.show_dashboard((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let address = room.desk.show_dashboard((Ipv4Addr::LOCALHOST, 0).into(), None).unwrap();
     (room, address)
 }
 

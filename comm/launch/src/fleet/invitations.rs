@@ -12,6 +12,7 @@ use crate::invitation::Invitation;
 use crate::process::Order;
 use crate::remote::Remote;
 use crate::spec::LaunchError;
+use ft_comm::limits;
 use ft_comm::time::Time;
 use ft_comm::transport::Credentials;
 use ft_proto::wire::agent::{Site, ToAgent};
@@ -56,9 +57,9 @@ impl Invitations {
         self.sent += 1;
         let term = self.sent;
         let mut remote = Remote::new(peer, term, host.clone(), command, now.after(AGENT_TIMEOUT));
-        let order = Order { program: exec.into_os_string(), args, environment: vec![] };
+        let order = Order { program: exec.into_os_string(), is_self: false, args, environment: vec![] };
         let started = crew.begin(peer, order, vec![], Input::Pipe);
-        let stdin = started.map_err(|error| remote.refused(&error.to_string()))?;
+        let stdin = started.map_err(|error| remote.refused(&limits::explain(&error)))?;
         let (credentials, build) = (self.credentials.clone(), self.build);
         let invitation = Invitation { credentials, build, peer, term, launcher, host };
         // It fits into the pipe. If nobody reads it, the end of the command says so.

@@ -13,9 +13,10 @@ use super::returns::Returns;
 use super::{Door, Fleet};
 use crate::cluster::Placing;
 use crate::crew::{Crew, Task};
+use crate::executable;
 use crate::gauge::Gauge;
 use crate::reach::Reach;
-use crate::spec::{JobSpec, LaunchError, OutputForm};
+use crate::spec::{Elsewhere, JobSpec, LaunchError, OutputForm};
 use crate::standing;
 use crate::stdin::Receivers;
 use ft_comm::estate::ENV_GROUND;
@@ -50,7 +51,7 @@ impl Fleet {
         let mut invitations = Invitations {
             credentials: credentials.clone(),
             build: spec.build,
-            program: spec.elsewhere().0.to_owned(),
+            program: spec.elsewhere().program,
             agent: spec.agent,
             launcher: reach.launcher.iter().map(door_for).collect(),
             site: site(spec, &environment)?,
@@ -109,6 +110,7 @@ impl Fleet {
             task: Task {
                 program: spec.program.clone().into_os_string(),
                 args: spec.args.clone(),
+                executable: spec.executable.as_deref().and_then(executable::hold),
                 environment: vec![],
                 key: credentials.key.clone(),
             },
@@ -139,10 +141,11 @@ fn environment(spec: &JobSpec, credentials: &Credentials) -> Vec<(String, String
 fn site(spec: &JobSpec, environment: &[(String, String)]) -> Result<Site, LaunchError> {
     let congestion = std::env::var(ENV_CONGESTION).map(|value| (ENV_CONGESTION.to_owned(), value));
     let gone = |error: Error| Error::new(error.kind(), format!("the working folder: {error}"));
-    let (program, args) = spec.elsewhere();
+    let Elsewhere { program, args, executable } = spec.elsewhere();
     Ok(Site {
         program: bytes(program),
         args: args.iter().map(bytes).collect(),
+        executable: executable.map(bytes),
         folder: bytes(std::env::current_dir().map_err(gone)?),
         environment: environment.iter().cloned().chain(congestion).collect(),
         heartbeat_ms: spec.config.interval.as_millis() as u64,

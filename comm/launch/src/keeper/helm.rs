@@ -43,6 +43,8 @@ pub(crate) struct Handed {
     pub(crate) invitation: String,
     pub(crate) kept: Vec<Kept>,
     pub(crate) ground: Option<Ground>,
+    /// The file that ranks execute in their place.
+    pub(crate) executable: Option<OwnedFd>,
 }
 
 impl Helm {
@@ -53,15 +55,17 @@ impl Helm {
     pub(crate) fn take() -> io::Result<Handed> {
         let socket = io::stdin().as_fd().try_clone_to_owned()?;
         let mut post = Post::new(UnixStream::from(socket))?;
-        let Some(FromKeeper::Handover { invitation, mark, ground, processes, ended }) = post.receive(true)?
+        let Some(FromKeeper::Handover { invitation, mark, ground, executable, processes, ended }) =
+            post.receive(true)?
         else {
             return Err(Error::other("the keeper of this host said something else first"));
         };
         let ground = if ground { post.files(1)?.pop().map(Ground::of) } else { None };
+        let executable = if executable { post.files(1)?.pop() } else { None };
         let kept = (0..processes).map(|_| next(&mut post)).collect::<io::Result<_>>()?;
         let ended = ended.into_iter().collect();
         let helm = Self { post, mark, changes: vec![], ended, is_gone: false };
-        Ok(Handed { helm, invitation, kept, ground })
+        Ok(Handed { helm, invitation, kept, ground, executable })
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {

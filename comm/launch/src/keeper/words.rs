@@ -25,11 +25,13 @@ pub(super) enum ToKeeper {
 /// From the keeper to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum FromKeeper {
-    /// First message: what there is. With it comes the memory that outlives processes, if there is `ground`.
+    /// First message: what there is. With it comes the memory that outlives processes, if there is
+    /// `ground`, and the file that ranks execute in their place, if there is an `executable`.
     Handover {
         invitation: String,
         mark: String,
         ground: bool,
+        executable: bool,
         /// So many are described by the next messages.
         processes: usize,
         /// How those have ended that were reaped.

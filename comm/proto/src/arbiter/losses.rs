@@ -242,7 +242,8 @@ impl Roster {
         Some(format!("rank {origin} failed {times}, --max-restarts is {limit}"))
     }
 
-    /// Gives the rank to a spare, or to a new process, on its host unless that is lost.
+    /// Gives the rank to a spare, or to a new process, on its host unless that is lost. One that
+    /// fails again and again is started after a pause.
     fn replace(&mut self, now: Time, rank: Rank) {
         let spare = self.pool.take(self.home(rank));
         let peer = spare.unwrap_or_else(|| self.chairs.number());
@@ -252,7 +253,7 @@ impl Roster {
             self.births.started(peer, now);
             self.out.push(Effect::Seat { peer, rank, incarnation });
             self.welcome(now, rank);
-        } else {
+        } else if !self.restarts.postpones(now, peer, self.chairs[rank].failures) {
             self.out.push(Effect::Start { rank, peer, incarnation });
         }
     }

@@ -62,7 +62,9 @@ impl RandomKills {
     fn schedule(&mut self, now: Time) {
         // 1 - u lies in (0, 1].
         let units = -(1.0 - self.random.random::<f64>()).ln();
-        self.due = Some(now.after(self.order.mean.mul_f64(units)));
+        // A time that no clock reaches never comes.
+        let pause = Duration::try_from_secs_f64(self.order.mean.as_secs_f64() * units);
+        self.due = Some(now.after(pause.unwrap_or(Duration::MAX)));
     }
 
     /// When [`RandomKills::strike`] is due next.

@@ -12,6 +12,7 @@ use super::ending::Ending;
 use super::outbox::Outbox;
 use super::pool::Pool;
 use super::repair::Repair;
+use super::restarts::Restarts;
 use super::stops::Stops;
 use super::suspicion::Suspicion;
 use super::{Config, Effect, Event, OnFailure};
@@ -35,6 +36,7 @@ pub(super) struct Roster {
     pub(super) lost_hosts: BTreeSet<usize>,
     pub(super) detector: Detector,
     pub(super) births: Births,
+    pub(super) restarts: Restarts,
     pub(super) stops: Stops,
     beat_due: Time,
     /// Progress was marked: what is lost now cannot be had by starting again.
@@ -61,6 +63,7 @@ impl Roster {
             lost_hosts: BTreeSet::new(),
             detector: Detector::new(config.timeout, now),
             births: Births::new(config.timeout, config.joins, now),
+            restarts: Restarts::default(),
             stops: Stops::new(config.timeout, now),
             beat_due: now,
             marked: false,
@@ -338,6 +341,13 @@ impl Roster {
             self.beat_due = now.after(self.config.interval);
             self.out.broadcast(self.chairs.listening().chain(self.pool.listening()), &News::Beat);
         }
+        for peer in self.restarts.due(now) {
+            // It may not be needed any more.
+            if let Some(rank) = self.chairs.rank_of(peer) {
+                let incarnation = self.chairs[rank].incarnation;
+                self.out.push(Effect::Start { rank, peer, incarnation });
+            }
+        }
         for _ in 0..self.pool.missing(now, self.config.max_restarts) {
             let peer = self.chairs.number();
             self.pool.started(peer);
@@ -348,6 +358,7 @@ impl Roster {
 
     /// When [`Roster::tick`] is due.
     pub(super) fn poll_timeout(&self) -> Time {
-        self.pool.due().into_iter().chain(self.suspicion.due()).fold(self.beat_due, Time::min)
+        let due = self.pool.due().into_iter().chain(self.suspicion.due()).chain(self.restarts.next());
+        due.fold(self.beat_due, Time::min)
     }
 }

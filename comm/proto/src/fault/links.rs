@@ -7,8 +7,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::{How, KillSpec, Point, SpecError, digits, existing, parse_phase, parse_point};
+use super::{How, KillSpec, Point, SECONDS_MAX, SpecError, digits, existing, parse_phase, parse_point};
 
+/// The largest factor of slow links. With it a short message takes 20 s.
+const FACTOR_MAX: f64 = 1e6;
 /// The word for the launcher in the place of ranks.
 const LAUNCHER: &str = "launcher";
 
@@ -69,7 +71,7 @@ impl CutSpec {
 
     /// How long it lasts; without it for ever.
     pub fn lasts(&self) -> Option<Duration> {
-        // A time that no clock reaches is for ever.
+        // What was read has a range; a time that no clock reaches is for ever.
         self.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
 
@@ -121,7 +123,7 @@ impl FromStr for CutSpec {
         };
         let point = parse_point(point)?;
         let phase = phase.map(|phase| parse_phase(&point.name, phase)).transpose()?;
-        let positive = |text: &str| text.parse().ok().filter(|s: &f64| s.is_finite() && *s > 0.0);
+        let positive = |text: &str| text.parse().ok().filter(|s: &f64| *s > 0.0 && *s <= SECONDS_MAX);
         let seconds = seconds
             .map(|text| positive(text).ok_or_else(|| LinkSpecError::NotSeconds(text.to_owned())))
             .transpose()?;
@@ -192,7 +194,7 @@ impl FromStr for SlowSpec {
         let (sides, factor) = text.split_once(':').ok_or_else(|| LinkSpecError::NotAFactor(String::new()))?;
         let (near, far) = parse_sides(sides)?;
         let Far::Ranks(far) = far else { return Err(LinkSpecError::SlowLauncher) };
-        let number = factor.parse().ok().filter(|x: &f64| x.is_finite() && *x >= 1.0);
+        let number = factor.parse().ok().filter(|x: &f64| (1.0..=FACTOR_MAX).contains(x));
         let factor = number.ok_or_else(|| LinkSpecError::NotAFactor(factor.to_owned()))?;
         Ok(Self { near, far, factor })
     }
@@ -213,10 +215,10 @@ pub enum LinkSpecError {
     #[error("{}\n{usage}", first_line(.0), usage = grammar())]
     Point(#[from] SpecError),
     /// The time of a cut is no number above 0.
-    #[error("a cut lasts for seconds above 0, not '{0}'\n{usage}", usage = grammar())]
+    #[error("a cut lasts for seconds above 0 and up to {SECONDS_MAX}, not '{0}'\n{usage}", usage = grammar())]
     NotSeconds(String),
     /// The factor is missing or no number from 1 on.
-    #[error("links are slow by a factor from 1 on, not '{0}'\n{usage}", usage = grammar())]
+    #[error("links are slow by a factor from 1 to {FACTOR_MAX}, not '{0}'\n{usage}", usage = grammar())]
     NotAFactor(String),
     /// Links to the launcher cannot be slow.
     #[error("links to the launcher can be cut, not slow")]
@@ -325,19 +327,21 @@ mod tests {
             ("launcher-0@step=3", "'launcher' is not a rank"),
             ("0,1-1@step=3", "rank 1 is on both sides"),
             ("0-1@lunch", "there is no point 'lunch'"),
-            ("0-1@step=3:0", "a cut lasts for seconds above 0, not '0'"),
-            ("0-1@step=3:hang", "a cut lasts for seconds above 0, not 'hang'"),
-            ("0-1@init:inf", "a cut lasts for seconds above 0, not 'inf'"),
+            ("0-1@step=3:0", "a cut lasts for seconds above 0 and up to 1000000000, not '0'"),
+            ("0-1@step=3:hang", "a cut lasts for seconds above 0 and up to 1000000000, not 'hang'"),
+            ("0-1@init:1e300", "a cut lasts for seconds above 0 and up to 1000000000, not '1e300'"),
+            ("0-1@init:inf", "a cut lasts for seconds above 0 and up to 1000000000, not 'inf'"),
             ("0-1@step=3/vote", "'step' has no phases"),
-            ("0-1@at=x:1:-1", "a cut lasts for seconds above 0, not '-1'"),
+            ("0-1@at=x:1:-1", "a cut lasts for seconds above 0 and up to 1000000000, not '-1'"),
         ] {
             let message = text.parse::<CutSpec>().expect_err(text).to_string();
             assert_eq!(message.lines().next(), Some(expected), "{text}");
         }
         for (text, expected) in [
-            ("0-1", "links are slow by a factor from 1 on, not ''"),
-            ("0-1:0.5", "links are slow by a factor from 1 on, not '0.5'"),
-            ("0-1:x", "links are slow by a factor from 1 on, not 'x'"),
+            ("0-1", "links are slow by a factor from 1 to 1000000, not ''"),
+            ("0-1:0.5", "links are slow by a factor from 1 to 1000000, not '0.5'"),
+            ("0-1:1e300", "links are slow by a factor from 1 to 1000000, not '1e300'"),
+            ("0-1:x", "links are slow by a factor from 1 to 1000000, not 'x'"),
             ("0-launcher:2", "links to the launcher can be cut, not slow"),
             ("0-0:2", "rank 0 is on both sides"),
         ] {

@@ -15,6 +15,8 @@ pub struct Site {
     pub program: Vec<u8>,
     /// Its arguments.
     pub args: Vec<Vec<u8>>,
+    /// The program that each rank becomes, if it does.
+    pub executable: Option<Vec<u8>>,
     /// The folder to work in.
     pub folder: Vec<u8>,
     /// What the processes find in their environment, besides what the agent knows itself.
@@ -220,6 +222,7 @@ mod tests {
         let site = Site {
             program: b"/a b/ftrun".to_vec(),
             args: vec![b"\xff".to_vec(), vec![]],
+            executable: Some(b"./program".to_vec()),
             folder: b"/".to_vec(),
             environment: vec![("A".into(), "1".into())],
             heartbeat_ms: 100,
