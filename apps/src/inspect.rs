@@ -65,6 +65,9 @@ impl Inspect {
             tried.map_err(|error| format!("--npy: cannot write {}: {error}", file.display()))?;
         }
         let sets = SavedSets::find(&self.dir).map_err(in_text)?;
+        if let Err(error) = sets.command() {
+            complain(error);
+        }
         let mut found = sets.inspect(self.all_bytes).map_err(in_text)?;
         if let Some(number) = self.checkpoint {
             let numbers: Vec<String> = found.iter().map(|set| set.number.to_string()).collect();
@@ -89,7 +92,7 @@ fn in_text(error: DiskError) -> String {
 fn in_words(sets: &SavedSets, found: &[SavedSet]) -> String {
     let newest = found.iter().find(|set| set.is_whole()).map(|set| set.number);
     let mut lines = vec![sets.folder().display().to_string()];
-    lines.extend(sets.command().map(|command| format!("  {command}")));
+    lines.extend(sets.command().ok().flatten().map(|command| format!("  {command}")));
     for set in found {
         let size: u64 = set.ranks.iter().flat_map(|rank| rank.bytes).sum();
         let whole = if set.is_whole() { "whole" } else { "not whole" };
@@ -123,7 +126,7 @@ fn in_json(sets: &SavedSets, found: &[SavedSet]) -> String {
     };
     let all = json!({
         "folder": sets.folder().display().to_string(),
-        "command": sets.command(),
+        "command": sets.command().ok().flatten(),
         "checkpoints": found.iter().map(set).collect::<Vec<Value>>(),
     });
     format!("{all}\n")

@@ -201,9 +201,6 @@ pub enum MatrixMarketErrorKind {
     /// The system or the gzip stream failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// Not the kind of file that every rank can read, and that ends.
-    #[error("a folder, a pipe or a device, a file is expected")]
-    NoFile,
     /// Ranks on several hosts were given one name, and it is not the same file everywhere.
     #[error("another file than that of rank 0")]
     Differs,

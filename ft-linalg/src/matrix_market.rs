@@ -170,9 +170,9 @@ fn read<T>(
         .map_err(|error| MatrixMarketError { path: Some(path.to_owned()), ..error })
 }
 
-/// A file, which is known to be one before it is opened: a pipe may have nobody at its other end.
+/// A file that every rank can read, and that ends.
 fn open(path: &Path) -> Result<File, Kind> {
-    if path.metadata()?.is_file() { Ok(File::open(path)?) } else { Err(Kind::NoFile) }
+    Ok(ft_files::open(path).map_err(std::io::Error::from)?)
 }
 
 /// Reads a matrix from any source of bytes, plain or gzip.

@@ -44,7 +44,7 @@ pub struct OwnedGather {
     /// Samples per trace.
     pub samples: usize,
     /// Sampling interval in microseconds.
-    pub interval_us: u16,
+    pub interval_us: f64,
     /// All samples of the first trace, then those of the second, and so on. Not checked for NaN.
     pub traces: Vec<f32>,
 }

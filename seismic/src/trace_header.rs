@@ -147,6 +147,26 @@ impl TraceHeader {
     }
 }
 
+/// The first additional header of a trace, of SEG-Y revision 2.
+pub(crate) struct TraceExtension {
+    /// Bytes 137-140: number of samples.
+    pub(crate) samples: u32,
+    /// Bytes 157-158: number of additional headers, with this one.
+    pub(crate) count: u16,
+}
+
+impl TraceExtension {
+    /// None: its name is another one.
+    pub(crate) fn from_bytes(bytes: &[u8; TRACE_HEADER_BYTES]) -> Option<Self> {
+        // SEG00001 in ASCII or EBCDIC.
+        let names = [*b"SEG00001", [0xe2, 0xc5, 0xc7, 0xf0, 0xf0, 0xf0, 0xf0, 0xf1]];
+        names.iter().any(|name| bytes.ends_with(name)).then(|| Self {
+            samples: u32::from_be_bytes(std::array::from_fn(|i| bytes[136 + i])),
+            count: u16::from_be_bytes([bytes[156], bytes[157]]),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

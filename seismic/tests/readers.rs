@@ -191,7 +191,7 @@ fn what_segyio_and_obspy_write_is_read() {
         let file = folder.path().join("model.su");
         run(OBSPY_WRITES, &file, "SU");
         let gather = read_gather(&file).unwrap();
-        assert_eq!((gather.headers.len(), gather.samples, gather.interval_us), (5, 7, 4000));
+        assert_eq!((gather.headers.len(), gather.samples, gather.interval_us), (5, 7, 4000.0));
         assert_eq!(gather.traces, expected);
     }
 }

@@ -14,6 +14,7 @@ use syn::{Attribute, Expr, Ident, ItemFn, ItemImpl, ItemMod, ItemUse, Macro, Tok
 
 /// Every crate of the workspace, bottom to top, with those of ours that are in its `[dependencies]`; `[dev-dependencies]` are free.
 const CRATES: &[(&str, &str)] = &[
+    ("ft-files", ""),
     ("ft-threads", ""),
     ("ft-encoders", "ft-threads"),
     ("ft-proto", ""),
@@ -21,16 +22,16 @@ const CRATES: &[(&str, &str)] = &[
     ("ft-launch", "ft-threads ft-proto ft-comm"),
     ("ft-sim", "ft-proto ft-comm"),
     ("ft-checkpoint-derive", ""),
-    ("ft-checkpoint", "ft-threads ft-encoders ft-proto ft-comm ft-checkpoint-derive"),
-    ("ft-linalg", "ft-threads ft-comm ft-checkpoint"),
-    ("ft-seismic", "ft-threads"),
+    ("ft-checkpoint", "ft-files ft-threads ft-encoders ft-proto ft-comm ft-checkpoint-derive"),
+    ("ft-linalg", "ft-files ft-threads ft-comm ft-checkpoint"),
+    ("ft-seismic", "ft-files ft-threads"),
     ("ft-montecarlo", ""),
     ("ft-figures", ""),
     ("ft-tools", "ft-comm ft-checkpoint ft-figures"),
     ("ft-benches", "ft-tools ft-encoders ft-comm ft-checkpoint ft-seismic ft-montecarlo ft-figures"),
     (
         "ft-apps",
-        "ft-threads ft-proto ft-comm ft-launch ft-checkpoint ft-linalg ft-seismic ft-montecarlo ft-figures ft-tools",
+        "ft-files ft-threads ft-proto ft-comm ft-launch ft-checkpoint ft-linalg ft-seismic ft-montecarlo ft-figures ft-tools",
     ),
     ("ft-tests", ""),
     ("ft-campaign", ""),

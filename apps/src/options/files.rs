@@ -14,8 +14,8 @@ pub(crate) struct Resumed {
     folder: PathBuf,
     /// Ranks that computed then.
     ranks: usize,
-    /// The program and its arguments.
-    command: Option<String>,
+    /// The program and its arguments, if the job has written them down and they can be read.
+    command: Result<Option<String>, DiskError>,
 }
 
 impl Options {
@@ -116,7 +116,7 @@ impl Options {
 
     /// Refuses the checkpoint of another `command` than this, unless other arguments are accepted.
     pub(crate) fn check_command(&self, command: &str) -> Result<(), String> {
-        let Some(Resumed { folder, command: Some(then), .. }) = &self.resumed else { return Ok(()) };
+        let Some(Resumed { folder, command: Ok(Some(then)), .. }) = &self.resumed else { return Ok(()) };
         if then == command || self.accept_arguments {
             return Ok(());
         }
@@ -129,7 +129,13 @@ impl Options {
 
     /// From which folder the job goes on, in words; or that one which was started again does not.
     pub(crate) fn resumed_from(&self) -> Option<String> {
-        let from = self.resumed.as_ref().map(|resumed| format!("goes on from {}", resumed.folder.display()));
+        let from = self.resumed.as_ref().map(|resumed| match &resumed.command {
+            Ok(_) => format!("goes on from {}", resumed.folder.display()),
+            Err(error) => format!(
+                "goes on from {}; its arguments were not compared with those of now: {error}",
+                resumed.folder.display()
+            ),
+        });
         let Some(again) = self.slurm.as_ref().filter(|job| job.restarts > 0) else { return from };
         let anew = || "it begins anew, as no checkpoint of it in files is whole".to_owned();
         Some(again.news(&from.unwrap_or_else(anew)))

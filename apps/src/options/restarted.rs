@@ -41,7 +41,8 @@ impl SlurmJob {
         let folders = std::fs::read_dir(dir).ok()?.flatten();
         let own = folders.filter(|entry| self.wrote(&entry.file_name().to_string_lossy()));
         let sets = own.filter_map(|entry| SavedSets::find(&entry.path()).ok());
-        let fits = |sets: &SavedSets| sets.command().as_deref() == Some(command) && is_free(sets.folder());
+        let is_ours = |sets: &SavedSets| sets.command().is_ok_and(|then| then.as_deref() == Some(command));
+        let fits = |sets: &SavedSets| is_ours(sets) && is_free(sets.folder());
         let newest = |sets: &SavedSets| {
             let whole = sets.inspect(false).ok()?.into_iter().find(|set| set.is_whole());
             whole.map(|set| set.number)

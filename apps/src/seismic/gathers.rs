@@ -102,6 +102,9 @@ fn write_to<E: From<GatherError>>(
 
 /// BLAKE3 hash of a gather's file.
 pub(super) fn hash(path: &Path) -> Result<[u8; 32], GatherError> {
-    let bytes = fs::read(path).map_err(|error| GatherError::new(path, error))?;
-    Ok(*blake3::hash(&bytes).as_bytes())
+    let mut hasher = blake3::Hasher::new();
+    let hashed =
+        ft_files::open(path).map_err(io::Error::from).and_then(|file| hasher.update_reader(file).map(|_| ()));
+    hashed.map_err(|error| GatherError::new(path, error))?;
+    Ok(*hasher.finalize().as_bytes())
 }

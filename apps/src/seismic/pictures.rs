@@ -72,7 +72,7 @@ pub(crate) fn gather(gather: &OwnedGather, wiggle: bool) -> Picture {
     });
     let at = |header: Option<&ft_seismic::trace_header::TraceHeader>| header.map_or(0.0, |h| h.receiver_x());
     let x = AxisRange { from: at(first), to: at(last), title: "receiver x [m]".into() };
-    let seconds = gather.samples as f64 * f64::from(gather.interval_us) * 1e-6;
+    let seconds = gather.samples as f64 * gather.interval_us * 1e-6;
     let from = first.map_or(0.0, |header| f64::from(header.delay_ms) * 1e-3);
     let z = AxisRange { from, to: from + seconds, title: "time [s]".into() };
     let (values, nx, nz) = (&gather.traces[..], gather.headers.len(), gather.samples);

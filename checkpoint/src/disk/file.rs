@@ -16,7 +16,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
 use ft_comm::limits;
@@ -38,6 +38,8 @@ const FOREIGN: &str = "its header belongs to another file, job or format";
 /// Bytes of the header that the label gives; length, checksum and kind of the bytes follow.
 const LABEL_BYTES: usize = 40;
 const HEADER_BYTES: usize = LABEL_BYTES + ShardMeta::BYTES;
+/// Most bytes of an outline: it has a name and a type for each of at most 1,000 fields.
+const OUTLINE_BYTES_MAX: u64 = 16 << 20;
 /// Bytes that are read, and of which the checksum is taken, while they are in the cache.
 const PIECE: u64 = 256 << 10;
 
@@ -98,8 +100,9 @@ impl Contents<'_> {
 /// Writes a file under a name of this process, forces it to the disk, and gives it its name. The name itself is on the disk when the
 /// directory is synchronized.
 ///
-/// The file `over`, if it is there, is overwritten for it: its blocks and pages need not be freed and found anew,
-/// which takes about as long as to fill them.
+/// The file `over`, if it is there, is overwritten for it: its blocks and pages need not be freed
+/// and found anew, which takes about as long as to fill them. A file with a second name is not: a
+/// copy by hard links would change.
 pub(super) fn write(
     path: &Path,
     over: Option<&Path>,
@@ -108,10 +111,15 @@ pub(super) fn write(
 ) -> Result<(), DiskError> {
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     let written = || -> io::Result<()> {
-        if let Some(over) = over.filter(|over| over.exists()) {
-            fs::rename(over, &temporary)?;
-        }
-        let mut file = File::options().write(true).create(true).truncate(false).open(&temporary)?;
+        let is_own =
+            |over: &&Path| over.symlink_metadata().is_ok_and(|about| about.is_file() && about.nlink() == 1);
+        let mut file = match over.filter(is_own) {
+            Some(over) => {
+                fs::rename(over, &temporary)?;
+                File::options().write(true).open(&temporary)?
+            }
+            None => ft_files::create(&temporary)?,
+        };
         contents.write(label, &mut file)?;
         file.sync_all()?;
         fs::rename(&temporary, path)
@@ -142,14 +150,20 @@ pub(super) fn meta(path: &Path, label: Label) -> Result<ShardMeta, DiskError> {
     open(path, label).map(|opened| opened.meta)
 }
 
-/// Reads the bytes of a file into `bytes` and checks them while they are in the cache; those of two strings are joined then. On an error
-/// `bytes` holds anything.
-pub(super) fn read(path: &Path, label: Label, bytes: &mut Vec<u8>) -> Result<ShardMeta, DiskError> {
+/// Reads the bytes of a file into `bytes` and checks them while they are in the cache; those of two
+/// strings are joined then. On an error `bytes` holds anything. The header must be one that
+/// `accept`s: a header and a sparse file can claim any length, so nothing is allocated before.
+pub(super) fn read(
+    path: &Path,
+    label: Label,
+    accept: impl FnOnce(ShardMeta) -> Result<(), String>,
+    bytes: &mut Vec<u8>,
+) -> Result<ShardMeta, DiskError> {
     let opened = open(path, label)?;
     let meta = opened.meta;
+    accept(meta).map_err(|what| DiskError::damaged(path, what))?;
     bytes.clear();
-    // The file is that long, so a wrong length in the header cannot ask for more memory.
-    bytes.reserve_exact(usize::try_from(meta.len).unwrap_or(usize::MAX));
+    reserve(path, bytes, meta.len)?;
     let (mut file, mut digest) = ((&opened.file).take(0), Digest::new());
     loop {
         let before = bytes.len();
@@ -181,6 +195,13 @@ pub(super) fn outline(path: &Path, label: Label) -> Result<Option<Vec<u8>>, Disk
     Ok(Some(outline).filter(|outline| !outline.is_empty()))
 }
 
+/// Memory for so many bytes.
+fn reserve(path: &Path, bytes: &mut Vec<u8>, length: u64) -> Result<(), DiskError> {
+    let reserved = usize::try_from(length).is_ok_and(|length| bytes.try_reserve_exact(length).is_ok());
+    let none = || io::Error::other(format!("there is no memory for its {length} bytes"));
+    if reserved { Ok(()) } else { Err(DiskError::read(path)(none())) }
+}
+
 /// What is behind what is `told` of the bytes, of which the outline is the beginning.
 fn tail(version: u32, told: &[u8], outline: usize) -> Vec<u8> {
     let (lengths, crc) = ([outline as u64, (told.len() - outline) as u64], crc64_nvme(told));
@@ -205,15 +226,23 @@ struct Opened {
 impl Opened {
     /// What is told of the bytes, checked.
     fn legend(&self, path: &Path) -> Result<Legend, DiskError> {
-        let mut told = vec![0; usize::try_from(self.behind).unwrap_or(usize::MAX)];
-        let at = HEADER_BYTES as u64 + self.meta.len;
+        let (at, mut found) = (HEADER_BYTES as u64 + self.meta.len, vec![0; tail_bytes(self.version)]);
+        let told_bytes = self.behind - found.len() as u64;
+        self.file.read_exact_at(&mut found, at + told_bytes).map_err(DiskError::read(path))?;
+        let wrong = || DiskError::damaged(path, "its outline does not match its length and checksum");
+        // The lengths are compared before memory is set aside for them.
+        let lengths = found.as_chunks().0.iter().map(|length| u64::from_le_bytes(*length));
+        let lengths: Vec<u64> = lengths.take(if self.version == SEAMED { 2 } else { 1 }).collect();
+        if lengths.iter().try_fold(0, |sum: u64, length| sum.checked_add(*length)) != Some(told_bytes) {
+            return Err(wrong());
+        }
+        let mut told = Vec::new();
+        reserve(path, &mut told, told_bytes)?;
+        told.resize(told_bytes as usize, 0);
         self.file.read_exact_at(&mut told, at).map_err(DiskError::read(path))?;
-        let found = told.split_off(told.len() - tail_bytes(self.version));
-        let length = found.first_chunk().map_or(u64::MAX, |length| u64::from_le_bytes(*length));
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let may_end = if self.version == SEAMED { length <= told.len() } else { length == told.len() };
-        if !may_end || found != tail(self.version, &told, length) {
-            return Err(DiskError::damaged(path, "its outline does not match its length and checksum"));
+        let length = lengths[0] as usize;
+        if found != tail(self.version, &told, length) {
+            return Err(wrong());
         }
         let seams = told.split_off(length);
         Ok(Legend { outline: told, seams })
@@ -222,7 +251,7 @@ impl Opened {
 
 /// Opens a file and reads its header; gives the length of the file, too.
 fn header(path: &Path) -> Result<(File, u64, [u8; HEADER_BYTES]), DiskError> {
-    let mut file = File::open(path).map_err(DiskError::read(path))?;
+    let mut file = ft_files::open(path).map_err(|error| DiskError::read(path)(error.into()))?;
     let there = file.metadata().map_err(DiskError::read(path))?.len();
     let mut header = [0; HEADER_BYTES];
     if there < HEADER_BYTES as u64 {
@@ -245,7 +274,12 @@ fn open(path: &Path, label: Label) -> Result<Opened, DiskError> {
     let length = there - HEADER_BYTES as u64;
     let is_due = |behind: &u64| match version {
         PLAIN => *behind == 0,
-        version => *behind > tail_bytes(version) as u64,
+        // Seams are two lengths for a piece of at least a byte.
+        version => {
+            let seams = if version == SEAMED { meta.len.saturating_add(2).saturating_mul(16) } else { 0 };
+            let most = OUTLINE_BYTES_MAX.saturating_add(seams);
+            (tail_bytes(version) as u64 + 1..=most).contains(behind)
+        }
     };
     match length.checked_sub(meta.len).filter(is_due) {
         Some(behind) => Ok(Opened { file, version, meta, behind }),

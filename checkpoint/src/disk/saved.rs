@@ -96,7 +96,10 @@ impl SavedSets {
     }
 
     /// The program and its arguments, in one line, if the job has written them down.
-    pub fn command(&self) -> Option<String> {
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn command(&self) -> Result<Option<String>, DiskError> {
         self.sets.command()
     }
 
@@ -214,6 +217,8 @@ impl SavedSets {
         meta: ShardMeta,
     ) -> Result<Option<Vec<FieldOutline>>, DiskError> {
         let set = self.set(number, part)?;
+        // How long the outline may be follows from the length of the shard.
+        self.sets.check_header(set, rank, meta)?;
         let Some(bytes) = self.sets.read_outline(set, rank)? else { return Ok(None) };
         let fields = read_outline(&bytes, meta.len);
         fields

@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use ft_comm::limits;
 
 use super::DiskError;
 use super::file::{self, Contents, Label};
+use crate::protocol::EPOCH_MAX;
 use crate::store::{Legend, ShardMeta};
 
 /// One set of files, by the epoch that wrote it.
@@ -45,20 +46,28 @@ impl Set {
 
     fn from_name(name: &str) -> Option<Self> {
         let (kind, epoch) = name.split_once('-')?;
-        let epoch = epoch.parse().ok()?;
-        match kind {
-            "constant" => Some(Self::Constant(epoch)),
-            "epoch" => Some(Self::Epoch(epoch)),
-            _ => None,
-        }
+        let epoch = epoch.parse().ok().filter(|epoch| *epoch <= EPOCH_MAX)?;
+        let set = match kind {
+            "constant" => Self::Constant(epoch),
+            "epoch" => Self::Epoch(epoch),
+            _ => return None,
+        };
+        // A number can be written in several ways, and one of them is a name of ours.
+        (set.name() == name).then_some(set)
     }
 }
 
 /// The file that says of which job the sets are.
 const COMMAND: &str = "command";
+/// Most bytes of that file; the kernel accepts no longer command.
+const COMMAND_BYTES_MAX: u64 = 16 << 20;
+/// Most ranks of a manifest.
+const RANKS_MAX: u64 = 1 << 20;
 
 /// Who a manifest is by.
 const MANIFEST: u64 = u64::MAX;
+
+const OTHER_SHARD: &str = "the manifest names another length or checksum";
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -151,12 +160,17 @@ impl Sets {
     /// What the shards of all ranks are.
     pub(super) fn manifest(&self, set: Set) -> Result<Vec<ShardMeta>, DiskError> {
         let (path, mut bytes) = (self.manifest_path(set), Vec::new());
-        if file::read(&path, self.label(set, MANIFEST)?, &mut bytes)?.kind != 0 {
-            return Err(DiskError::damaged(&path, "its header says that it is the shard of a state"));
-        }
-        if !bytes.len().is_multiple_of(ShardMeta::BYTES) {
-            return Err(DiskError::damaged(&path, "its last entry is too short"));
-        }
+        let entry = ShardMeta::BYTES as u64;
+        let is_manifest = |meta: ShardMeta| match meta {
+            ShardMeta { kind: 1.., .. } => Err("its header says that it is the shard of a state".into()),
+            ShardMeta { len: 0, .. } => Err("it names no rank".into()),
+            ShardMeta { len, .. } if !len.is_multiple_of(entry) => Err("its last entry is too short".into()),
+            ShardMeta { len, .. } if len / entry > RANKS_MAX => {
+                Err(format!("it has {} ranks, and no job has more than {RANKS_MAX}", len / entry))
+            }
+            _ => Ok(()),
+        };
+        file::read(&path, self.label(set, MANIFEST)?, is_manifest, &mut bytes)?;
         Ok(ShardMeta::read_all(&bytes).collect())
     }
 
@@ -168,11 +182,8 @@ impl Sets {
         expected: ShardMeta,
         shard: &mut Vec<u8>,
     ) -> Result<(), DiskError> {
-        let path = self.shard_path(set, rank);
-        match file::read(&path, self.label(set, rank as u64)?, shard)? == expected {
-            true => Ok(()),
-            false => Err(DiskError::damaged(&path, "the manifest names another length or checksum")),
-        }
+        let is_expected = |meta| if meta == expected { Ok(()) } else { Err(OTHER_SHARD.to_owned()) };
+        file::read(&self.shard_path(set, rank), self.label(set, rank as u64)?, is_expected, shard).map(|_| ())
     }
 
     /// Reads the outline of the shard of `rank`, if it has one. Whether that is a shard of this set is not asked.
@@ -190,7 +201,7 @@ impl Sets {
         let path = self.shard_path(set, rank);
         match file::meta(&path, self.label(set, rank as u64)?)? == meta {
             true => Ok(()),
-            false => Err(DiskError::damaged(&path, "the manifest names another length or checksum")),
+            false => Err(DiskError::damaged(&path, OTHER_SHARD)),
         }
     }
 
@@ -244,14 +255,23 @@ impl Sets {
     /// Removes a set, if it is there: the manifest first, so that what is left when this is cut short is no set.
     pub(super) fn remove(&self, set: Set) -> Result<(), DiskError> {
         let (path, folder) = (self.manifest_path(set), self.folder(set));
-        gone(fs::remove_file(&path)).map_err(DiskError::remove(&path))?;
-        gone(fs::remove_dir_all(&folder)).map_err(DiskError::remove(&folder))
+        // Behind a link the manifest would be that of another set.
+        if folder.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+            match fs::remove_file(&path) {
+                // A directory is no manifest.
+                Err(error) if error.kind() == ErrorKind::IsADirectory => {}
+                removed => gone(removed).map_err(DiskError::remove(&path))?,
+            }
+        }
+        remove_all_of(&folder)
     }
 
     /// Says of which job the sets are, for one that is to go on from them, in one line.
     pub(super) fn write_command(&self, command: &str) -> Result<(), DiskError> {
         let (path, temporary) = (self.root.join(COMMAND), self.root.join(format!("{COMMAND}.tmp")));
-        let written = fs::write(&temporary, command).and_then(|()| fs::rename(&temporary, &path));
+        let written = ft_files::create(&temporary)
+            .and_then(|mut file| file.write_all(command.as_bytes()))
+            .and_then(|()| fs::rename(&temporary, &path));
         written.map_err(|cause| DiskError::Write {
             path,
             bytes: command.len() as u64,
@@ -259,9 +279,17 @@ impl Sets {
         })
     }
 
-    /// What [`Sets::write_command`] has written.
-    pub(super) fn command(&self) -> Option<String> {
-        fs::read_to_string(self.root.join(COMMAND)).ok()
+    /// What [`Sets::write_command`] has written, if it has.
+    pub(super) fn command(&self) -> Result<Option<String>, DiskError> {
+        let path = self.root.join(COMMAND);
+        match ft_files::read(&path, COMMAND_BYTES_MAX).map_err(io::Error::from) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(DiskError::read(&path)(error)),
+            Ok(bytes) => match String::from_utf8(bytes) {
+                Ok(command) => Ok(Some(command)),
+                Err(_) => Err(DiskError::damaged(&path, "it is not text")),
+            },
+        }
     }
 
     /// Returns `true` if a job has begun to write here, whether or not one of its sets is complete.
@@ -280,7 +308,7 @@ impl Sets {
         name.push(folder.file_name().unwrap_or_default());
         let removed = folder.with_file_name(name);
         gone(fs::rename(folder, &removed)).map_err(DiskError::remove(folder))?;
-        gone(fs::remove_dir_all(&removed)).map_err(DiskError::remove(&removed))
+        remove_all_of(&removed)
     }
 
     /// Whether the folder is one that was to be removed.
@@ -343,6 +371,15 @@ fn make(path: &Path) -> Result<(), DiskError> {
 /// Forces the names in a directory to the disk.
 fn sync(path: &Path) -> Result<(), DiskError> {
     File::open(path).and_then(|folder| folder.sync_all()).map_err(DiskError::folder(path))
+}
+
+/// Removes a directory with all that is in it, or what has its name.
+fn remove_all_of(path: &Path) -> Result<(), DiskError> {
+    let removed = match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == ErrorKind::NotADirectory => fs::remove_file(path),
+        removed => removed,
+    };
+    gone(removed).map_err(DiskError::remove(path))
 }
 
 /// What is not there need not be removed.

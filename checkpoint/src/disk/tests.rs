@@ -210,6 +210,162 @@ fn what_was_taken_apart_is_read_joined() {
     assert_eq!(sets.read_outline(set, 2), Ok(None));
 }
 
+/// Makes a file that reads as zeros without an end that anybody reaches.
+fn lengthen(file: &Path) {
+    fs::File::options().write(true).open(file).unwrap().set_len(8 << 40).unwrap();
+}
+
+fn make_fifo(path: &Path) {
+    let _ = fs::remove_file(path);
+    rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+}
+
+#[test]
+fn fifos_and_devices_are_refused_by_name_without_waiting() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    checkpoint(&disks, 1);
+    checkpoint(&disks, 2);
+    for name in ["rank-0", "rank-2", "manifest"] {
+        let name = format!("epoch-2/{name}");
+        let file = path(&dir, &name);
+        let right = fs::read(&file).unwrap();
+        make_fifo(&file);
+        let error = read_back(&disks, 2).expect_err("a FIFO").to_string();
+        assert!(
+            error.contains(&name) && error.ends_with("it is a pipe, and a regular file is expected"),
+            "{error}"
+        );
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+        let error = read_back(&disks, 2).expect_err("a device").to_string();
+        assert!(
+            error.contains(&name) && error.ends_with("it is a device, and a regular file is expected"),
+            "{error}"
+        );
+        assert_eq!(newest(&disks), 1, "the set before is whole");
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, right).unwrap();
+    }
+    read_back(&disks, 2).expect("whole again");
+}
+
+/// A file and its header can agree on a length that was never written.
+#[test]
+fn lengths_are_compared_before_memory_is_set_aside() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    checkpoint(&disks, 1);
+    let (sets, set, file) = (&disks[2].sets, Set::Epoch(1), path(&dir, "epoch-1/rank-2"));
+    let rewrite =
+        |legend: &Legend| sets.write_shard(set, None, 2, with_legend(&shard(1, 2), legend)).unwrap();
+    let refused = |why: &str| {
+        let error = read_back(&disks, 1).expect_err(why).to_string();
+        assert!(error.ends_with(why), "{error}");
+    };
+    // The file alone, in each version of the format.
+    let seamed = Legend { seams: [2100_u64, 0].map(u64::to_le_bytes).concat(), ..outlined(b"fields") };
+    for legend in [Legend::default(), outlined(b"fields"), seamed] {
+        rewrite(&legend);
+        lengthen(&file);
+        refused("8796093022144 bytes, 2100 were written");
+        sets.read_outline(set, 2).expect_err("too long for an outline");
+    }
+    // What would be a long outline, if anything said so.
+    rewrite(&outlined(b"fields"));
+    fs::File::options().write(true).open(&file).unwrap().set_len(15 << 20).unwrap();
+    let error = sets.read_outline(set, 2).expect_err("zeros are no lengths").to_string();
+    assert!(error.ends_with("its outline does not match its length and checksum"), "{error}");
+    // Header and file agree; the manifest does not.
+    rewrite(&Legend::default());
+    lengthen(&file);
+    let claim = |file: &Path| {
+        let opened = fs::File::options().write(true).open(file).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&opened, &((8_u64 << 40) - 64).to_le_bytes(), 40).unwrap();
+    };
+    claim(&file);
+    refused("the manifest names another length or checksum");
+    rewrite(&Legend::default());
+    read_back(&disks, 1).expect("whole again");
+    let manifest = path(&dir, "epoch-1/manifest");
+    lengthen(&manifest);
+    claim(&manifest);
+    refused("it has 366503875922 ranks, and no job has more than 1048576");
+}
+
+#[test]
+fn what_is_no_set_is_in_nobodys_way() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    (1..=3).for_each(|epoch| checkpoint(&disks, epoch));
+    make_fifo(&path(&dir, "epoch-7"));
+    fs::create_dir_all(path(&dir, "epoch-8/manifest/deep")).unwrap();
+    std::os::unix::fs::symlink(dir.path(), path(&dir, "epoch-9")).unwrap();
+    fs::write(dir.path().join("manifest"), "of another set").unwrap();
+    for other in ["epoch-+3", "epoch-003", "epoch-4294967295", "epoch-16777216", "epoch-x"] {
+        fs::create_dir(path(&dir, other)).unwrap();
+        fs::write(path(&dir, other).join("manifest"), "").unwrap();
+    }
+    assert_eq!(newest(&disks), 3);
+    disks[0].give_up_after(3).expect("everything after it goes");
+    assert!(
+        ["epoch-7", "epoch-8", "epoch-9"].iter().all(|name| path(&dir, name).symlink_metadata().is_err())
+    );
+    assert!(dir.path().join("manifest").exists(), "links are not followed");
+    checkpoint(&disks, 4);
+    assert_eq!(newest(&disks), 4);
+    disks[0].remove().expect("with all that is in it");
+}
+
+/// Old shards are overwritten in place, but not what only lies where one was, nor a file that has
+/// another name too.
+#[test]
+fn nothing_is_written_through_a_link_or_a_fifo() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    checkpoint(&disks, 1);
+    checkpoint(&disks, 2);
+    let (foreign, copy) = (dir.path().join("foreign"), dir.path().join("copy"));
+    fs::write(&foreign, "untouched").unwrap();
+    fs::hard_link(path(&dir, "epoch-1/rank-2"), &copy).unwrap();
+    let right = fs::read(&copy).unwrap();
+    make_fifo(&path(&dir, "epoch-1/rank-0"));
+    fs::remove_file(path(&dir, "epoch-1/rank-1")).unwrap();
+    std::os::unix::fs::symlink(&foreign, path(&dir, "epoch-1/rank-1")).unwrap();
+    // The name under which a shard of this process is written.
+    fs::create_dir_all(path(&dir, "epoch-3")).unwrap();
+    make_fifo(&path(&dir, &format!("epoch-3/rank-0.{}.tmp", std::process::id())));
+    checkpoint(&disks, 3);
+    read_back(&disks, 3).expect("whole");
+    assert_eq!((fs::read(&foreign).unwrap(), fs::read(&copy).unwrap()), (b"untouched".to_vec(), right));
+}
+
+#[test]
+fn a_command_that_cannot_be_read_is_named() {
+    let dir = tempdir().unwrap();
+    let disk = Disk::open(dir.path(), "job", 0).unwrap();
+    let command = || disk.sets.command().map_err(|error| error.to_string());
+    assert_eq!(command(), Ok(None));
+    make_fifo(&path(&dir, "command.tmp"));
+    disk.write_command("cg --poisson 9").unwrap();
+    assert_eq!(command(), Ok(Some("cg --poisson 9".into())));
+    let file = path(&dir, "command");
+    let refused = |why: &str| {
+        let error = command().expect_err(why);
+        assert!(
+            error.starts_with(&format!("cannot read {}: ", file.display())) && error.ends_with(why),
+            "{error}"
+        );
+    };
+    lengthen(&file);
+    refused("it has more than 16777216 bytes");
+    make_fifo(&file);
+    refused("it is a pipe, and a regular file is expected");
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+    refused("it is a device, and a regular file is expected");
+}
+
 #[test]
 fn files_of_others_are_refused() {
     let dir = tempdir().unwrap();

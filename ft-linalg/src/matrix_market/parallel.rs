@@ -6,7 +6,6 @@
 //! by sending the line to all ranks, which parse it and so have the same error.
 
 use std::{
-    fs::File,
     io::{BufReader, Seek, SeekFrom},
     ops::Range,
     path::Path,
@@ -16,7 +15,7 @@ use ft_comm::{Communicator, Op};
 
 use super::{
     Kind, duplicate, open,
-    text::{Header, Lines, Stored, has_fields},
+    text::{Header, Lines, Skipped, Stored, has_fields},
 };
 use crate::{
     DistRows, DistVector, LinalgError, MatrixMarketError, Partition,
@@ -324,11 +323,12 @@ fn parse_range(
     }
     // The byte before tells whether a line starts here.
     let start = bytes.start - u64::from(bytes.start > from);
-    let mut file = File::open(path)?;
+    let mut file = ft_files::open(path)?;
     file.seek(SeekFrom::Start(start))?;
     let mut lines = Lines::middle(BufReader::with_capacity(64 << 10, file));
-    if bytes.start > from {
-        lines.skip()?;
+    // A line without an end within the limit is an error of the rank on which it starts.
+    if bytes.start > from && lines.skip()? == Skipped::TooLong {
+        return Ok(());
     }
     while start + lines.offset < bytes.end && piece.take(&mut lines, header) {}
     Ok(())
@@ -351,8 +351,9 @@ fn inflate(lines: &mut Lines<'_>, header: &Header, piece_bytes: u64, rank: usize
             }
         } else {
             match lines.skip() {
-                Ok(()) if lines.offset > before => {}
-                Ok(()) => return share,
+                Ok(Skipped::Line) => {}
+                // The rank that has this piece has the error.
+                Ok(Skipped::TooLong | Skipped::End) => return share,
                 Err(error) => {
                     share.broken = Some(Failure::Io(error));
                     return share;

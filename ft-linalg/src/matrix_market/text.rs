@@ -1,8 +1,8 @@
 //! Words and lines of the format.
 
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::io::{BufRead, Read};
 
-use flate2::bufread::MultiGzDecoder;
+use ft_files::{Unpacked, unpack};
 
 use crate::{
     MatrixMarketError,
@@ -252,6 +252,17 @@ impl Banner {
     }
 }
 
+/// What came of leaving a line out.
+#[derive(Debug, PartialEq)]
+pub(super) enum Skipped {
+    /// It is passed.
+    Line,
+    /// There is none.
+    End,
+    /// It has not ended within [`LINE_BYTES_MAX`].
+    TooLong,
+}
+
 /// Lines of the file with their numbers, after decompression.
 pub(super) struct Lines<'a> {
     source: Box<dyn BufRead + 'a>,
@@ -265,14 +276,9 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(mut source: impl Read + 'a) -> Result<Self, MatrixMarketError> {
-        let mut magic = Vec::new();
+    pub(super) fn new(source: impl Read + 'a) -> Result<Self, MatrixMarketError> {
         let io = |error: std::io::Error| MatrixMarketError { path: None, line: 0, kind: error.into() };
-        source.by_ref().take(2).read_to_end(&mut magic).map_err(io)?;
-        let gzip = magic == [0x1f, 0x8b];
-        let whole = BufReader::with_capacity(64 << 10, Cursor::new(magic).chain(source));
-        let source: Box<dyn BufRead + 'a> =
-            if gzip { Box::new(BufReader::new(MultiGzDecoder::new(whole))) } else { Box::new(whole) };
+        let Unpacked { bytes: source, gzip } = unpack(source).map_err(io)?;
         Ok(Self { source, line: 0, offset: 0, gzip, bytes: Vec::new() })
     }
 
@@ -281,11 +287,18 @@ impl<'a> Lines<'a> {
         Self { source: Box::new(source), line: 0, offset: 0, gzip: false, bytes: Vec::new() }
     }
 
-    /// Leaves a line out, whatever is in it. There was none if the offset is the old one.
-    pub(super) fn skip(&mut self) -> std::io::Result<()> {
+    /// Leaves a line out, whatever is in it.
+    pub(super) fn skip(&mut self) -> std::io::Result<Skipped> {
         self.line += 1;
-        self.offset += self.source.skip_until(b'\n')? as u64;
-        Ok(())
+        self.bytes.clear();
+        let read = self.source.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut self.bytes)? as u64;
+        self.offset += read;
+        Ok(match self.bytes.last() {
+            None => Skipped::End,
+            Some(b'\n') => Skipped::Line,
+            Some(_) if read == LINE_BYTES_MAX => Skipped::TooLong,
+            Some(_) => Skipped::Line,
+        })
     }
 
     pub(super) fn error(&self, kind: Kind) -> MatrixMarketError {

@@ -52,7 +52,7 @@ fn parse_su(bytes: &[u8]) -> Result<OwnedGather, TraceError> {
 
 fn assert_is_example(gather: &OwnedGather) {
     let shot = example_shot();
-    assert_eq!((gather.samples, gather.interval_us, gather.headers.len()), (SAMPLES, 2000, 3));
+    assert_eq!((gather.samples, gather.interval_us, gather.headers.len()), (SAMPLES, 2000.0, 3));
     let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(&gather.traces), bits(example(&shot).traces));
     assert_eq!(gather.trace(1), [4.0, 5.0, 6.0, 7.0]);
@@ -226,6 +226,145 @@ fn extended_textual_headers_are_passed_over() {
     bytes[3505] = 1;
     bytes.splice(3600..3600, [0x40; 3200]);
     assert_is_example(&parse_segy(&bytes).unwrap());
+}
+
+/// The example as SEG-Y with numbers put at bytes of its file headers.
+fn segy_with(fields: &[(usize, &[u8])]) -> Vec<u8> {
+    let mut bytes = segy();
+    for (byte, value) in fields {
+        bytes[byte - 1..][..value.len()].copy_from_slice(value);
+    }
+    bytes
+}
+
+fn refused(bytes: &[u8]) -> String {
+    parse_segy(bytes).unwrap_err().to_string()
+}
+
+#[test]
+fn extended_headers_without_a_revision_are_found_by_the_first_trace() {
+    // Count of extended headers, whether they are there, and what they are filled with.
+    for (count, is_there, fill) in
+        [(1, true, 0), (1, true, 0x40), (3, true, 0), (1, false, 0), (0x2020, false, 0)]
+    {
+        for revision in [[0, 0], [0, 1], [0x20, 0x20]] {
+            let mut bytes = segy_with(&[(3501, &revision), (3505, &i16::to_be_bytes(count))]);
+            let headers = if is_there { 3200 * usize::try_from(count).unwrap() } else { 0 };
+            bytes.splice(3600..3600, vec![fill; headers]);
+            assert_is_example(&parse_segy(&bytes).unwrap());
+        }
+    }
+    assert_is_example(&parse_segy(&segy_with(&[(3501, &[0, 0]), (3505, &[0xff, 0xff])])).unwrap());
+    let why = |count: i16, revision: u8| {
+        format!(
+            "bytes 3505-3506 announce {count} extended textual headers, which revision {revision} (byte 3501) does not \
+             have: set the revision to 1 if they follow byte 3600, else set the count to 0"
+        )
+    };
+    // Traces that leave the number of samples open could begin anywhere.
+    let open: &[(usize, &[u8])] = &[(3600 + 115, &[0, 0]), (3501, &[0, 0]), (3505, &[0, 1])];
+    let mut bytes = segy_with(open);
+    assert_eq!(refused(&bytes), why(1, 0));
+    bytes.splice(3600..3600, [0; 3200]);
+    assert_eq!(refused(&bytes), why(1, 0));
+    bytes[3504..3506].copy_from_slice(&[0xff, 0xff]);
+    bytes[3500] = 0x40;
+    assert_eq!(refused(&bytes), why(-1, 0x40));
+    bytes[3504..3506].copy_from_slice(&[0, 0]);
+    bytes[3500] = 0;
+    parse_segy(&bytes[..3600 + 512]).expect("no count, so these zeros are two traces");
+}
+
+/// What revision 2 has added, alone and together.
+#[test]
+fn fields_of_revision_2_are_read() {
+    const TWO: (usize, &[u8]) = (3501, &[2, 0]);
+    assert_is_example(&parse_segy(&segy_with(&[TWO])).unwrap());
+    assert_is_example(&parse_segy(&segy_with(&[TWO, (3297, &[1, 2, 3, 4])])).unwrap());
+    // Samples and interval in the places of before, or in the new ones alone.
+    let interval = 1250.5_f64.to_be_bytes();
+    let moved: &[(usize, &[u8])] =
+        &[TWO, (3221, &[0, 0]), (3217, &[0, 0]), (3269, &[0, 0, 0, 4]), (3273, &interval)];
+    let gather = parse_segy(&segy_with(moved)).unwrap();
+    assert_eq!((gather.samples, gather.interval_us), (SAMPLES, 1250.5));
+    // They are nothing in files of revision 1.
+    let one = [&moved[3..], &[(3507, &[0, 0, 0, 1][..]), (3523, &[0xff; 8]), (3297, &[4, 3, 2, 1])]].concat();
+    assert_is_example(&parse_segy(&segy_with(&one)).unwrap());
+    // Additional headers of each trace: their number by the file alone, or by each trace too.
+    for count in 1..=3_u8 {
+        for name in [&[0; 8], b"SEG00001"] {
+            let mut bytes = segy_with(&[TWO, (3507, &[0, 0, 0, count])]);
+            for trace in (0..3).rev() {
+                let mut headers = vec![0; 240 * usize::from(count)];
+                headers[157] = count;
+                headers[136..140].copy_from_slice(&[0, 0, 0, 4]);
+                headers[232..240].copy_from_slice(name);
+                bytes.splice(3600 + 256 * trace + 240..3600 + 256 * trace + 240, headers);
+            }
+            assert_is_example(&parse_segy(&bytes).unwrap());
+            let second = 3600 + 256 + 240 * usize::from(count) + 240;
+            if name == b"SEG00001" {
+                bytes[second + 157] = count + 1;
+                assert_eq!(
+                    refused(&bytes),
+                    format!(
+                        "trace 2 has {} additional headers, expected {count} as in the whole file (bytes 3507-3510)",
+                        count + 1
+                    )
+                );
+                bytes[second + 157] = 0;
+                bytes[second + 139] = 9;
+                assert_eq!(refused(&bytes), "trace 2 has 9 samples, expected 4 as in the whole file");
+            }
+            let expected = 256 + 240 * usize::from(count);
+            assert_eq!(
+                refused(&bytes[..3600 + 250]),
+                format!(
+                    "file ends within trace 1, after 250 of its {expected} bytes; copy or write it again"
+                )
+            );
+        }
+    }
+    // Other records before the first trace and after the last.
+    let first = (3600_u64 + 100).to_be_bytes();
+    let mut bytes = segy_with(&[TWO, (3523, &first), (3515, &[0, 0, 0, 0, 0, 0, 0, 3]), (3531, &[0xff; 4])]);
+    bytes.splice(3600..3600, [7; 100]);
+    assert_is_example(&parse_segy(&bytes).unwrap());
+    bytes.extend([8; 3200]);
+    assert_is_example(&parse_segy(&bytes).unwrap());
+}
+
+#[test]
+fn fields_of_revision_2_that_are_not_read_are_named() {
+    let with = |byte: usize, value: &[u8]| refused(&segy_with(&[(3501, &[2, 0]), (byte, value)]));
+    for (bytes, shown) in [([4, 3, 2, 1], "0x04030201"), ([2, 1, 4, 3], "0x02010403")] {
+        assert_eq!(
+            with(3297, &bytes),
+            format!(
+                "SEG-Y of revision 2 with the byte order {shown} in bytes 3297-3300 is not read, convert to big \
+                 endian (0x01020304)"
+            )
+        );
+    }
+    assert_eq!(
+        with(3507, &[0, 1, 0, 0]),
+        "SEG-Y with 65536 additional headers a trace (bytes 3507-3510) is not read, at most 1000 are"
+    );
+    assert_eq!(
+        with(3531, &[0, 0, 0, 1]),
+        "SEG-Y with 1 trailer records (bytes 3531-3534) and without the number of traces (bytes 3515-3522) is not \
+         read: write either"
+    );
+    assert_eq!(
+        with(3523, &[0, 0, 0, 0, 0, 0, 0, 9]),
+        "SEG-Y whose first trace begins at byte 9 (bytes 3523-3530) is not read: its headers end at byte 3600, and at \
+         most 1 GiB of other records may follow"
+    );
+    assert!(with(3523, &[0xff; 8]).contains("its headers end at byte 3600"));
+    let traces = |count: u8| with(3515, &[0, 0, 0, 0, 0, 0, 0, count]);
+    assert_eq!(traces(2), "file goes on after its 2 traces (bytes 3515-3522), and names no trailer records");
+    assert_eq!(traces(4), "file ends after 3 of 4 traces (bytes 3515-3522); copy or write it again");
+    assert!(with(3269, &[0xff; 4]).contains("samples"));
 }
 
 #[test]

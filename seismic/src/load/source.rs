@@ -3,12 +3,11 @@
 //! Memory is set aside for what has been read or is known to lie in the file, not for what a header announces.
 
 use std::{
-    fs::File,
-    io::{self, BufReader, Cursor, Read},
+    io::{self, BufRead, Read},
     path::{Path, PathBuf},
 };
 
-use flate2::bufread::MultiGzDecoder;
+use ft_files::{OpenError, Unpacked, unpack};
 
 use super::SampleFormat;
 
@@ -23,8 +22,8 @@ pub enum SourceError {
     #[error("file not found, check the path")]
     Missing,
     /// Not the kind of file that can be read more than once, and that ends.
-    #[error("a folder, a pipe or a device, a file is expected")]
-    NoFile,
+    #[error("{0}")]
+    NoFile(OpenError),
     /// The system failed.
     #[error("{0}")]
     Io(io::Error),
@@ -53,36 +52,26 @@ pub(crate) fn extension(path: &Path) -> String {
 
 /// The bytes of a file, after decompression.
 pub(crate) struct Source {
-    bytes: Box<dyn Read>,
+    bytes: Box<dyn BufRead>,
     gzip: bool,
     length: Option<u64>,
 }
 
 impl Source {
     pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
-        let wrong = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => SourceError::Missing,
-            _ => SourceError::Io(error),
-        };
-        // Before it is opened: a pipe may have nobody at its other end.
-        let about = path.metadata().map_err(wrong)?;
-        if !about.is_file() {
-            return Err(SourceError::NoFile);
-        }
-        Self::new(File::open(path).map_err(wrong)?, Some(about.len()))
+        let file = ft_files::open(path).map_err(|error| match error {
+            OpenError::Io(error) if error.kind() == io::ErrorKind::NotFound => SourceError::Missing,
+            OpenError::Io(error) => SourceError::Io(error),
+            error => SourceError::NoFile(error),
+        })?;
+        let length = file.metadata().map_err(SourceError::Io)?.len();
+        Self::new(file, Some(length))
     }
 
     /// A source of which `length` says how many bytes it has as stored, where that is known.
-    pub(crate) fn new(mut stored: impl Read + 'static, length: Option<u64>) -> Result<Self, SourceError> {
-        let mut magic = Vec::new();
-        stored.by_ref().take(2).read_to_end(&mut magic).map_err(SourceError::Io)?;
-        let gzip = magic == [0x1f, 0x8b];
-        let whole = BufReader::with_capacity(CHUNK_BYTES, Cursor::new(magic).chain(stored));
-        Ok(if gzip {
-            Self { bytes: Box::new(MultiGzDecoder::new(whole)), gzip, length: None }
-        } else {
-            Self { bytes: Box::new(whole), gzip, length }
-        })
+    pub(crate) fn new(stored: impl Read + 'static, length: Option<u64>) -> Result<Self, SourceError> {
+        let Unpacked { bytes, gzip } = unpack(stored).map_err(SourceError::Io)?;
+        Ok(Self { bytes, gzip, length: length.filter(|_| !gzip) })
     }
 
     /// Number of bytes from start to end, where it is known without reading them: for plain files.

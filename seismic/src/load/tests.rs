@@ -172,10 +172,54 @@ fn damaged_gzip_is_told_from_wrong_lengths() {
 }
 
 #[test]
+fn zeros_after_gzip_data_are_skipped_and_other_bytes_refused() {
+    let (files, values) = (Files::new(), [2000.0, 2001.0, 2002.0, 2003.0]);
+    let padded = [gzip(&floats(&values)), vec![0; 512]].concat();
+    assert_eq!(files.read("z.bin.gz", &padded, shaped(2, 2)).unwrap().velocity, values);
+    let foreign = [&padded[..], b"more"].concat();
+    assert_eq!(
+        files.error("z.bin.gz", &foreign, shaped(2, 2)),
+        "gzip data are cut off or damaged (bytes that are not gzip follow the end of the gzip data), fetch or compress \
+         the file again"
+    );
+}
+
+/// A sparse file has any length, and costs whoever believes it memory and time.
+#[test]
+fn sparse_files_of_terabytes_are_refused_by_their_length() {
+    let files = Files::new();
+    let mut traces = Vec::new();
+    let shot = example_shot();
+    let gather = Gather {
+        shot: &shot,
+        spacing: 10.0,
+        interval_s: 0.002,
+        samples: 4,
+        traces: &[2000.0; 12],
+        delay_s: 0.0,
+        facts: &[],
+    };
+    write_segy(&gather, &mut traces).unwrap();
+    let npy =
+        b"\x93NUMPY\x01\x00\x3c\x00{'descr': '<f4', 'fortran_order': False, 'shape': (9, 9), }\n".to_vec();
+    for (name, bytes, why) in [
+        ("m.sgy", traces, "file has more than 2147483648 samples, too large"),
+        ("m.npy", npy, "shape 9x9 needs 324 bytes of 4-byte floats, found 8796093022"),
+        ("m.bin", vec![], "shape 9x9 needs 324 bytes of 4-byte floats, found 8796093022208"),
+    ] {
+        let path = files.write(name, &bytes);
+        fs::File::options().write(true).open(&path).unwrap().set_len(8 << 40).unwrap();
+        let options = ModelOptions { shape: Some((9, 9)), spacing: Some(10.0), unit: Unit::Auto };
+        let error = read_model(&path, &options).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
 fn a_folder_is_not_a_model() {
     let folder = TempDir::new().unwrap();
     let error = read_model(folder.path(), &shaped(2, 2)).unwrap_err();
-    assert!(matches!(error.kind, ModelErrorKind::Source(SourceError::NoFile)), "{error}");
+    assert!(matches!(error.kind, ModelErrorKind::Source(SourceError::NoFile(_))), "{error}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod case;
 mod clock;
 mod denied;
 mod doors;
+mod hostile;
 mod kills;
 mod limits;
 mod network;
@@ -30,6 +31,7 @@ mod verdict;
 mod workers;
 
 use app::App;
+use hostile::Hostile;
 use kills::Kills;
 use limits::Limits;
 use network::Network;
@@ -51,7 +53,7 @@ struct Args {
     #[arg(long, value_name = "NUMBER")]
     only: Option<u64>,
     /// Run this app alone
-    #[arg(long, value_name = "APP", value_parser = app_name, conflicts_with_all = ["network", "limits"])]
+    #[arg(long, value_name = "APP", value_parser = app_name, conflicts_with_all = ["network", "limits", "hostile"])]
     app: Option<String>,
     /// Begin no run after so many seconds
     #[arg(long, value_name = "SECONDS")]
@@ -63,11 +65,14 @@ struct Args {
     #[arg(long, value_name = "PATH")]
     ftrun: Option<PathBuf>,
     /// Strike the network between three hosts instead
-    #[arg(long, conflicts_with = "limits")]
+    #[arg(long, conflicts_with_all = ["limits", "hostile"])]
     network: bool,
     /// Give jobs less of the system instead: files, memory, calls; each once
-    #[arg(long)]
+    #[arg(long, conflicts_with = "hostile")]
     limits: bool,
+    /// Put FIFOs, devices, sparse and damaged files where jobs read checkpoints and inputs instead
+    #[arg(long)]
+    hostile: bool,
 }
 
 fn main() -> ExitCode {
@@ -116,6 +121,8 @@ fn campaign(args: &Args) -> Result<bool, String> {
         let limits = Limits::new(&programs);
         plan.runs = args.runs.or(args.only.map(|_| 1)).unwrap_or(limits.runs());
         work(plan, &limits)?
+    } else if args.hostile {
+        work(plan, &Hostile::new(&programs, args.seed)?)?
     } else {
         work(plan, &Kills::new(&programs, args.seed, args.app.as_deref()))?
     };

@@ -134,6 +134,65 @@ fn everything_is_killed_in_each_phase_of_writing_a_set() {
     }
 }
 
+/// Puts something in the place of a file.
+type Put = fn(&Path);
+
+/// What hangs, or takes all memory, where a reader takes it for a file; with a word that the error
+/// must have.
+const NO_FILES: [(&str, &str, Put, &str); 8] = [
+    ("a FIFO as a shard", "rank-0", make_fifo, "it is a pipe"),
+    ("a FIFO as the manifest", "manifest", make_fifo, "it is a pipe"),
+    ("a FIFO as the command", "../command", make_fifo, "it is a pipe"),
+    ("a device as a shard", "rank-1", make_device, "it is a device"),
+    ("a device as the manifest", "manifest", make_device, "it is a device"),
+    ("a device as the command", "../command", make_device, "it is a device"),
+    ("a sparse shard", "rank-0", lengthen, "bytes, "),
+    ("a sparse shard whose header agrees", "rank-0", claim, "the manifest names another length"),
+];
+
+fn make_fifo(file: &Path) {
+    fs::remove_file(file).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+}
+
+fn make_device(file: &Path) {
+    fs::remove_file(file).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", file).unwrap();
+}
+
+fn lengthen(file: &Path) {
+    fs::File::options().write(true).open(file).unwrap().set_len(8 << 40).unwrap();
+}
+
+fn claim(file: &Path) {
+    lengthen(file);
+    let opened = fs::File::options().write(true).open(file).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&opened, &((8_u64 << 40) - 64).to_le_bytes(), 40).unwrap();
+}
+
+/// Neither of the two tools waits for such a thing or believes it, and the set before is whole.
+#[test]
+fn resume_from_a_folder_with_fifos_devices_and_sparse_files_uses_the_set_before() {
+    let (job, name) = JOBS[0];
+    let (dir, due) = (tempdir().unwrap(), due(job, name));
+    killed(dir.path(), "-n 2 --keep 3", job, 3);
+    let left = folder(dir.path());
+    let newest = *complete(&left).last().unwrap();
+    for (what, file, put, why) in NO_FILES {
+        let again = tempdir().unwrap();
+        let folder = again.path().join(left.file_name().unwrap());
+        copy_all(&left, &folder);
+        put(&set(&folder, newest).join(file));
+        for options in ["", "--all-bytes"] {
+            let look = Run::ftrun(&format!("inspect {options}")).arg(again.path()).finish().expect(0);
+            assert!(look.stdout.contains(why) || look.stderr.contains(why), "{what}: {look}");
+        }
+        let outcome = resumed(again.path(), "", job).limit(60).finish().expect(0);
+        assert!(outcome.stderr.contains(why), "{what}: {outcome}");
+        assert_eq!(answer(&outcome, name), due, "{what}: {outcome}");
+    }
+}
+
 /// The first set of a job is no set in any phase before its last, and a job does not begin anew unasked.
 #[test]
 fn everything_is_killed_in_each_phase_of_writing_the_first_set() {

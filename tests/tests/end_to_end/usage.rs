@@ -210,10 +210,11 @@ fn of_the_environment() {
 fn of_a_file_that_is_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let (pipe, binary, long) = (path("pipe"), path("binary"), path("long"));
+    let (pipe, binary, long, sparse) = (path("pipe"), path("binary"), path("long"), path("sparse"));
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
     std::fs::write(&binary, b"node1\n\xff\n").unwrap();
     std::fs::write(&long, vec![b'#'; (4 << 20) + 1]).unwrap();
+    std::fs::File::create(&sparse).unwrap().set_len(8 << 40).unwrap();
     let here = folder.path().display().to_string();
     let endless = ["/dev/zero", "/dev/null", &pipe];
     for option in [
@@ -225,10 +226,11 @@ fn of_a_file_that_is_none() {
         let refused = |file: &str, why: &str| {
             check(&Run::ftrun(&format!("-n 2 {option} {file}")).finish().expect(2), &[file, why]);
         };
-        endless.iter().for_each(|file| refused(file, "a pipe or a device"));
-        refused(&here, "a folder");
+        endless.iter().for_each(|file| refused(file, if *file == pipe { "a pipe" } else { "a device" }));
+        refused(&here, "a directory");
         refused(&binary, "byte 7 is not UTF-8");
         refused(&long, "more than 4 MiB");
+        refused(&sparse, "more than 4 MiB");
     }
     for option in
         ["cg --matrix", "cg --poisson 2 --rhs", "seismic --shape 9x9 --spacing 1 --model", "picture"]
@@ -237,9 +239,11 @@ fn of_a_file_that_is_none() {
             let job = if option == "picture" { "" } else { "-n 2 " };
             check(
                 &Run::ftrun(&format!("{job}{option} {file}")).finish().expect(2),
-                &[file, "a folder, a pipe or a device"],
+                &[file, "a regular file is expected"],
             );
         }
+        let job = if option == "picture" { "--shape 9x9" } else { "" };
+        check(&Run::ftrun(&format!("{option} {job} {sparse}")).finish().expect(2), &[&sparse]);
     }
 }
 

@@ -171,8 +171,37 @@ fn a_broken_gzip_stream_and_a_missing_file_are_errors_of_all() {
         let error = read_rows("no/such/file.mtx", comm).unwrap_err().to_string();
         assert!(error.starts_with("no/such/file.mtx: "), "{error}");
         let error = read_rows("/", comm).unwrap_err().to_string();
-        assert_eq!(error, "/: a folder, a pipe or a device, a file is expected");
+        assert_eq!(error, "/: it is a directory, and a regular file is expected");
     });
+}
+
+#[test]
+fn zeros_after_gzip_data_are_skipped_by_all() {
+    let text: String = (1..200).map(|k| format!("{k} {k} 2\n")).collect();
+    let gz = zipped(&banner("coordinate real general", &format!("200 200 199\n{text}")));
+    let padded = [&gz[..], &[0; 512]].concat();
+    let (file, one) = (Temporary::with(&padded), read_by_one(&gz));
+    for size in SIZES {
+        assert_eq!(read_by(size, &file), one);
+    }
+    let foreign = Temporary::with(&[&padded[..], b"more"].concat());
+    ft_sim::ranks(3, |comm| {
+        let error = read_rows(&foreign.0, comm).unwrap_err().to_string();
+        assert!(error.ends_with("bytes that are not gzip follow the end of the gzip data"), "{error}");
+    });
+}
+
+/// No rank looks for the end of a line of terabytes.
+#[test]
+fn a_sparse_file_is_refused_by_all() {
+    let file = Temporary::with(&banner("coordinate real general", "3 3 2\n1 1 2\n2 2 2\n"));
+    std::fs::File::options().write(true).open(&file.0).unwrap().set_len(8 << 40).unwrap();
+    for size in SIZES {
+        ft_sim::ranks(size, |comm| {
+            let error = read_rows(&file.0, comm).unwrap_err().to_string();
+            assert!(error.ends_with("line 5: line is not text or longer than 64 KiB"), "{error}");
+        });
+    }
 }
 
 #[test]
