@@ -19,6 +19,7 @@ use crate::programs::Programs;
 use crate::random::Random;
 use crate::reference::{Reference, References};
 use crate::run::{self, Order, Outcome};
+use crate::surroundings::Surroundings;
 use crate::workers::{Judged, Work};
 
 /// Time for anything that is run.
@@ -176,7 +177,8 @@ impl<'a> Hostile<'a> {
         for _ in 0..TRIES {
             let left = programs.folder()?;
             let arguments = format!("-n {RANKS} {LEAVES_FILES} --spill left {}", app.arguments());
-            let command = run::command(&programs.ftrun, left.path(), &arguments);
+            let command = run::command(&programs.ftrun, left.path(), &arguments, Surroundings::Usual)
+                .map_err(|error| error.to_string())?;
             let order = Order { deadline: PATIENCE, ..Order::undisturbed(command) };
             let outcome = run::run(order).map_err(|error| format!("ftrun {arguments}: {error}"))?;
             if outcome.status != 3 {

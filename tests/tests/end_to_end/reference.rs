@@ -38,7 +38,7 @@ fn exit_statuses_of_the_page_are_those_of_its_examples() {
         let arguments = command.strip_prefix("ftrun ").expect("a command of ftrun");
         let run = Run::program(Path::new("/bin/sh"), "-c").arg(format!("exec \"$0\" {arguments}"));
         let outcome = run.arg(built().join("ftrun")).finish();
-        match cells[0].parse() {
+        match cells[0].parse::<i32>() {
             Ok(status) => assert_eq!(outcome.status, status, "{outcome}"),
             Err(_) => assert!(![0, 1, 2, 3, 124].contains(&outcome.status), "{outcome}"),
         }
