@@ -482,6 +482,10 @@ fn what_has_no_answer_says_so() {
     assert!(say(Method::Minres, indefinite, [1.0; 2]).is_converged());
     let chebyshev = say(Method::Chebyshev, indefinite, [1.0; 2]);
     assert!(matches!(chebyshev, StopReason::Indefinite { quantity: Quantity::SmallestEigenvalue, .. }));
+    // The first residual is in the null space: there is nothing to estimate bounds from.
+    let null = StopReason::Indefinite { iterations: 0, quantity: Quantity::SmallestEigenvalue, value: 0.0 };
+    assert_eq!(say(Method::Chebyshev, [[1.0, -1.0], [-1.0, 1.0]], [1.0; 2]), null);
+    assert_eq!(say(Method::Chebyshev, [[0.0; 2]; 2], [1.0, 2.0]), null);
     // Singular, with b outside of the range: the residual stays at 1.
     let singular = [[1.0, 0.0], [0.0, 0.0]];
     let minres = say(Method::Minres, singular, [1.0; 2]);
