@@ -123,6 +123,11 @@ impl<A: App> AnyApp for A {
     fn complaint(&self, result: &Value) -> Option<String> {
         match read::<A>(result) {
             Ok(outcome) => App::complaint(self, &outcome),
+            // serde writes a number that is not finite as null, unless it goes through
+            // `crate::number`.
+            Err(error) if !result.is_null() && error.to_string().contains("invalid type: null") => {
+                Some("the result has a number that is not finite".into())
+            }
             Err(error) => Some(format!("the ranks came to an end, but their result cannot be read: {error}")),
         }
     }

@@ -112,7 +112,7 @@ impl App for HeatArgs {
             return Some(format!("the temperatures {what}"));
         }
         // Not a number is no small change.
-        let has_converged = self.tol.is_none_or(|tol| *change < tol);
+        let has_converged = change.is_finite() && self.tol.is_none_or(|tol| *change < tol);
         (!has_converged).then(|| {
             format!("not converged after {}: the largest change is {change:.2e}", count(*steps, "step"))
         })
@@ -225,8 +225,8 @@ mod tests {
 
     #[test]
     fn only_a_small_change_has_converged() {
-        let args = HeatArgs { grid: 4, steps: 9, tol: Some(0.1), implicit: None, picture: None };
-        let of = |change, plausible| {
+        let of = |tol, change, plausible| {
+            let args = HeatArgs { grid: 4, steps: 9, tol, implicit: None, picture: None };
             let result = HeatResult {
                 grid: 4,
                 steps: 9,
@@ -237,9 +237,13 @@ mod tests {
             };
             args.complaint(&result).unwrap_or_default()
         };
-        assert_eq!(of(0.09, true), "");
-        assert_eq!(of(0.1, true), "not converged after 9 steps: the largest change is 1.00e-1");
-        assert_eq!(of(f64::NAN, true), "not converged after 9 steps: the largest change is NaN");
-        assert!(of(0.09, false).starts_with("the temperatures are not symmetric"));
+        let tol = Some(0.1);
+        assert_eq!((of(tol, 0.09, true), of(None, 9.0, true)), (String::new(), String::new()));
+        assert_eq!(of(tol, 0.1, true), "not converged after 9 steps: the largest change is 1.00e-1");
+        for tol in [tol, None] {
+            let complaint = of(tol, f64::NAN, true);
+            assert_eq!(complaint, "not converged after 9 steps: the largest change is NaN");
+        }
+        assert!(of(tol, 0.09, false).starts_with("the temperatures are not symmetric"));
     }
 }

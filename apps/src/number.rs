@@ -5,6 +5,11 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// A number in a list of a result; it may not be finite.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Number(#[serde(with = "crate::number")] pub(crate) f64);
+
 /// A number as it stands in a result.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]

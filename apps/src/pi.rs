@@ -57,7 +57,8 @@ impl App for PiArgs {
     }
 
     fn complaint(&self, PiResult { samples, pi, deviation, .. }: &PiResult) -> Option<String> {
-        (*deviation > DEVIATION_MAX).then(|| {
+        let is_right = *deviation <= DEVIATION_MAX;
+        (!is_right).then(|| {
             format!(
                 "{pi:.8} is {deviation:.1} standard deviations off, which {samples} points are not by chance"
             )

@@ -12,6 +12,7 @@ use ft_linalg::{DistMatrix, DistStencil, Format, Precond, StopCriteria};
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
+use crate::number::Number;
 use crate::options::Options;
 use crate::rank::{self, Rate, Reporter};
 use crate::value::{at_least_one, positive};
@@ -23,7 +24,6 @@ mod residuals;
 
 use operator::Operator;
 use program::SolveProgram;
-use residuals::Norm;
 
 /// The arguments of `solve`, and of `cg`, which is `solve` by its old name.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -149,8 +149,12 @@ pub(crate) struct SolveResult {
     iterations: u64,
     converged: bool,
     reason: String,
+    /// `||b - A x|| / ||b||`; of eigenvalues, the largest `||A x - theta x||` over the norm of A.
     #[serde(with = "crate::number")]
     relative_residual: f64,
+    /// `||A^T (b - A x)|| / ||A^T b||`, which least squares make small.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    relative_gradient: Option<Number>,
     answer_hash: String,
     solver: String,
     precond: String,
@@ -163,11 +167,11 @@ pub(crate) struct SolveResult {
     /// Since this start of rank 0, or its last restore.
     #[serde(with = "crate::number")]
     seconds_per_iteration: f64,
-    /// Eigenvalues, each with how far an eigenvalue may be from it, or the norm of its residual.
+    /// Eigenvalues, each with the norm of its residual: an eigenvalue is that near.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    eigenvalues: Vec<[f64; 2]>,
+    eigenvalues: Vec<[Number; 2]>,
     /// The norm at the start and after each iteration.
-    history: Vec<Norm>,
+    history: Vec<Number>,
 }
 
 impl SolveArgs {
@@ -238,7 +242,13 @@ impl App for SolveArgs {
     }
 
     fn complaint(&self, result: &SolveResult) -> Option<String> {
-        (!result.converged).then(|| result.reason.clone())
+        let is_finite = result.eigenvalues.iter().flatten().all(|Number(value)| value.is_finite())
+            && result.relative_residual.is_finite();
+        match (result.converged, is_finite) {
+            (true, true) => None,
+            (true, false) => Some("the answer has a number that is not finite".into()),
+            (false, _) => Some(result.reason.clone()),
+        }
     }
 
     fn headline(&self, SolveResult { rows, nonzeros, .. }: &SolveResult) -> String {
@@ -250,12 +260,18 @@ impl App for SolveArgs {
         let hash = &answer_hash[..16.min(answer_hash.len())];
         let preconditioned = if precond == "none" { String::new() } else { format!(" with {precond}") };
         let micros = result.seconds_per_iteration * 1e6;
+        let gradient = result
+            .relative_gradient
+            .map_or(String::new(), |Number(norm)| format!(", of the normal equations {norm:.2e}"));
         let mut lines = vec![
-            format!("{reason}, relative residual {relative_residual:.2e}, answer {hash}"),
+            format!("{reason}, relative residual {relative_residual:.2e}{gradient}, answer {hash}"),
             format!("{solver}{preconditioned}, {micros:.1} us an iteration, products as {format}"),
         ];
         lines.extend(
-            result.eigenvalues.iter().map(|[value, bound]| format!("eigenvalue {value:.15e} ({bound:.1e})")),
+            result
+                .eigenvalues
+                .iter()
+                .map(|[Number(value), Number(bound)]| format!("eigenvalue {value:.15e} ({bound:.1e})")),
         );
         lines
     }

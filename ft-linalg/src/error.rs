@@ -151,6 +151,14 @@ pub enum LinalgError {
         /// What it needs.
         needs: &'static str,
     },
+    /// More eigenvalues were asked for than the matrix has.
+    #[error("{count} eigenvalues were asked of a matrix of {rows} rows. Ask for at most {rows}")]
+    TooManyEigenvalues {
+        /// How many were asked for.
+        count: usize,
+        /// Rows of the matrix.
+        rows: usize,
+    },
     /// A product with the transpose was asked of an operator, or of a preconditioner, that has none.
     #[error("the operator has no product with its transpose")]
     NoTranspose,

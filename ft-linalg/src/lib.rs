@@ -51,6 +51,7 @@ pub mod precond;
 pub mod product;
 pub mod rhs;
 pub mod rows;
+mod small_eigen;
 pub mod solver;
 pub mod stencil;
 pub mod stop;

@@ -23,6 +23,7 @@
 
 use std::{fs::File, io::Read, ops::Range, path::Path};
 
+use crate::rows::{is_mirrored, largest_of};
 use crate::{
     CsrRows, LinalgError, MatrixMarketError,
     error::MatrixMarketErrorKind as Kind,
@@ -90,21 +91,26 @@ impl Coordinates {
         if rows == cols { Ok(rows) } else { Err(LinalgError::NotSquare { rows, cols }) }
     }
 
-    /// Checks that a(i,j) and a(j,i) are equal as numbers, for all i and j. A missing entry counts as 0.
-    ///
-    /// Exact equality is meant: a matrix that is symmetric up to rounding makes conjugate gradients converge to
-    /// something else than its solution, and whoever wants that can symmetrize it first. O(nnz log nnz).
+    /// Checks that a(i,j) and a(j,i) are equal up to rounding, for all i and j, as
+    /// [`crate::DistRows::require_symmetric`] does. A missing entry counts as 0. O(nnz log nnz).
     ///
     /// # Errors
     /// [`LinalgError::NotSquare`], or [`LinalgError::NotSymmetric`] with the first pair, by rows, that differs.
     pub fn require_symmetric(&self) -> Result<(), LinalgError> {
         self.require_square()?;
+        let mut largest = vec![0.0; self.rows];
+        for row in self.entries.chunk_by(|a, b| a.row == b.row) {
+            let values: Vec<f64> = row.iter().map(|entry| entry.value).collect();
+            largest[row[0].row as usize] = largest_of(&values);
+        }
         // An entry below the diagonal whose mirror is missing belongs to a pair that starts in its column's row.
         let differing = self.entries.iter().filter_map(|entry| {
             let mirrored = self.get(entry.col, entry.row).unwrap_or(0.0);
             let upper = (entry.row, entry.col, entry.value, mirrored);
             let lower = (entry.col, entry.row, mirrored, entry.value);
-            (mirrored != entry.value).then_some(if entry.row < entry.col { upper } else { lower })
+            let of_both = f64::max(largest[entry.row as usize], largest[entry.col as usize]);
+            let is_good = is_mirrored(entry.value, mirrored, of_both);
+            (!is_good).then_some(if entry.row < entry.col { upper } else { lower })
         });
         match differing.min_by_key(|(row, col, ..)| (*row, *col)) {
             None => Ok(()),

@@ -179,11 +179,10 @@ impl DistRows {
         if rows == cols { Ok(rows) } else { Err(LinalgError::NotSquare { rows, cols }) }
     }
 
-    /// Checks that a(i,j) and a(j,i) are equal as numbers, for all i and j. A missing entry counts as 0. Collective; cost
-    /// and memory are those of [`DistRows::transpose`].
-    ///
-    /// Exact equality is meant: a matrix that is symmetric up to rounding makes conjugate gradients converge to
-    /// something else than its solution, and whoever wants that can symmetrize it first.
+    /// Checks that a(i,j) and a(j,i) are equal up to rounding, for all i and j: they may differ by
+    /// 1e-12 of the largest entry of both rows, as entries do that were added up in another order.
+    /// A missing entry counts as 0. Collective; cost and memory are those of
+    /// [`DistRows::transpose`], twice that if entries differ.
     ///
     /// # Errors
     /// [`LinalgError::NotSquare`], or [`LinalgError::NotSymmetric`] with the first pair, by rows, that differs, on every
@@ -191,20 +190,43 @@ impl DistRows {
     pub fn require_symmetric(&self, comm: &Communicator) -> Result<(), LinalgError> {
         self.require_square()?;
         let mirrored = self.transpose(comm)?;
-        let first = self.part.range().start;
-        let differing = self.rows.iter().zip(mirrored.rows.iter()).enumerate().find_map(|(i, (a, b))| {
-            first_difference(a, b).map(|(col, value, mirrored)| [1, (first + i) as u64, col, value, mirrored])
-        });
-        let mut all = vec![0; 5 * comm.size()];
-        comm.allgather(&differing.unwrap_or_default(), &mut all)?;
-        // Ranks hold ascending rows. In the first row with a difference the column is above the diagonal: else the row
-        // of the mirrored entry would come first.
-        let (all, _) = all.as_chunks::<5>();
-        let Some([_, row, col, value, mirrored]) = all.iter().find(|words| words[0] == 1) else {
+        let mut differs = [u8::from(self.rows != mirrored.rows)];
+        comm.allreduce(&mut differs, Op::Max)?;
+        if differs == [0] {
             return Ok(());
-        };
-        let (value, mirrored) = (f64::from_bits(*value), f64::from_bits(*mirrored));
-        Err(LinalgError::NotSymmetric { row: *row as usize, col: *col as usize, value, mirrored })
+        }
+        // Each entry is compared in its mirror's row, to which it brings the largest entry of its
+        // own row.
+        let first = self.part.range().start;
+        let largest: Vec<f64> = self.rows.iter().map(|(_, vals)| largest_of(vals)).collect();
+        let brought = self.entries(|row, col, _| triplet(col, row, 0, largest[row - first]));
+        let brought = Self::deal_to(self.part.clone(), self.n_rows(), brought, comm)?;
+        let mut worst: Option<[u64; 4]> = None;
+        for (i, (mirrors, brought)) in mirrored.rows.iter().zip(brought.rows.iter()).enumerate() {
+            let (row, (cols, vals)) = ((first + i) as u64, self.rows.row(i));
+            for ((&col, &mirror), &others) in mirrors.0.iter().zip(mirrors.1).zip(brought.1) {
+                let value = cols.binary_search(&col).map_or(0.0, |at| vals[at]);
+                if is_mirrored(value, mirror, largest[i].max(others)) {
+                    continue;
+                }
+                let (value, mirror) = (value.to_bits(), mirror.to_bits());
+                let pair = if row < col { [row, col, value, mirror] } else { [col, row, mirror, value] };
+                worst = Some(worst.map_or(pair, |worst| worst.min(pair)));
+            }
+        }
+        let none = [u64::MAX; 4];
+        let mut all = vec![0; 4 * comm.size()];
+        comm.allgather(&worst.unwrap_or(none), &mut all)?;
+        let (all, _) = all.as_chunks::<4>();
+        match all.iter().min().filter(|pair| **pair != none) {
+            None => Ok(()),
+            Some(&[row, col, value, mirrored]) => Err(LinalgError::NotSymmetric {
+                row: row as usize,
+                col: col as usize,
+                value: f64::from_bits(value),
+                mirrored: f64::from_bits(mirrored),
+            }),
+        }
     }
 
     /// The transpose of these rows, dealt out to the ranks. A square one has the rows cut as this one, another one by nonzeros. Collective; each entry is sent
@@ -213,7 +235,7 @@ impl DistRows {
     /// # Errors
     /// [`LinalgError::Comm`].
     pub fn transpose(&self, comm: &Communicator) -> Result<Self, LinalgError> {
-        let entries = self.entries(|row, col| (col, row));
+        let entries = self.entries(|row, col, val| triplet(col, row, 0, val));
         if self.n_rows() == self.n_cols {
             return Self::deal_to(self.part.clone(), self.n_rows(), entries, comm);
         }
@@ -260,7 +282,7 @@ impl DistRows {
     ) -> Result<Self, LinalgError> {
         rows.require_len(self.n_rows())?;
         cols.require_len(self.n_cols)?;
-        let entries = self.entries(|row, col| (rows.new_of(row), cols.new_of(col)));
+        let entries = self.entries(|row, col, val| triplet(rows.new_of(row), cols.new_of(col), 0, val));
         Self::deal(self.n_rows(), self.n_cols, entries, comm)
     }
 
@@ -280,15 +302,12 @@ impl DistRows {
         Ok(widest[0])
     }
 
-    /// This rank's entries at new places.
-    fn entries(&self, place: impl Fn(usize, usize) -> (usize, usize)) -> Vec<Triplet> {
+    /// What `entry` makes of each row, column and value of this rank.
+    fn entries(&self, entry: impl Fn(usize, usize, f64) -> Triplet) -> Vec<Triplet> {
         let first = self.part.range().start;
         let mut entries = Vec::with_capacity(self.rows.nnz());
         for (i, (cols, vals)) in self.rows.iter().enumerate() {
-            entries.extend(cols.iter().zip(vals).map(|(&col, val)| {
-                let (row, col) = place(first + i, col as usize);
-                triplet(row, col, 0, *val)
-            }));
+            entries.extend(cols.iter().zip(vals).map(|(&col, &val)| entry(first + i, col as usize, val)));
         }
         entries
     }
@@ -328,22 +347,18 @@ fn make(
     (rows, fault)
 }
 
-/// The first column at which two rows differ as numbers, with the bits of both values; what is missing is 0.
-fn first_difference(a: (&[u64], &[f64]), b: (&[u64], &[f64])) -> Option<(u64, u64, u64)> {
-    let entry =
-        |row: (&[u64], &[f64]), at: usize| row.0.get(at).map_or((u64::MAX, 0.0), |col| (*col, row.1[at]));
-    let (mut i, mut j) = (0, 0);
-    while i < a.0.len() || j < b.0.len() {
-        let ((a_col, a_val), (b_col, b_val)) = (entry(a, i), entry(b, j));
-        let value = if a_col <= b_col { a_val } else { 0.0 };
-        let mirrored = if b_col <= a_col { b_val } else { 0.0 };
-        if value != mirrored {
-            return Some((a_col.min(b_col), value.to_bits(), mirrored.to_bits()));
-        }
-        i += usize::from(a_col <= b_col);
-        j += usize::from(b_col <= a_col);
-    }
-    None
+/// Entries that are each other's mirror may differ by this part of the largest entry of both rows.
+const MIRRORED: f64 = 1e-12;
+
+/// Returns `true` if two entries are each other's mirror up to rounding, where `largest` is the
+/// largest modulus of an entry of both rows.
+pub(crate) fn is_mirrored(value: f64, mirrored: f64, largest: f64) -> bool {
+    value == mirrored || (value - mirrored).abs() <= MIRRORED * largest
+}
+
+/// Returns the largest modulus of `vals`.
+pub(crate) fn largest_of(vals: &[f64]) -> f64 {
+    vals.iter().fold(0.0, |most, val| val.abs().max(most))
 }
 
 /// Indices that are selected, with their new places, ascending.

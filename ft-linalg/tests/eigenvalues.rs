@@ -8,8 +8,8 @@ use ft_comm::Communicator;
 use ft_linalg::solver::{Lanczos, LanczosOptions, Lobpcg, LobpcgOptions, Power, Watch};
 use ft_linalg::stop::Quantity;
 use ft_linalg::{
-    DistMatrix, DistVector, Identity, Partition, Poisson, Solver, Step, StopCriteria, StopReason, System,
-    Workspace,
+    CsrRows, DistMatrix, DistVector, Identity, Partition, Poisson, Solver, Step, StopCriteria, StopReason,
+    System, Workspace,
 };
 
 const NX: usize = 17;
@@ -168,5 +168,89 @@ fn what_has_no_eigenvalue_says_so() {
         let [lanczos, power] = reason([[f64::NAN, 0.0], [0.0, 1.0]], [1.0, 1.0], 1);
         let product = StopReason::NotFinite { quantity: Quantity::Product, row: 0 };
         assert_eq!([lanczos, power], [product; 2]);
+    });
+}
+
+/// A diagonal matrix, from a start with all eigenvectors.
+fn diagonal(values: &[f64], comm: &Communicator) -> DistMatrix {
+    let part = Partition::of(comm, values.len());
+    let rows = part.range();
+    let own = values[rows.clone()].to_vec();
+    let (row_ptr, cols) = ((0..=rows.len()).collect(), rows.map(|row| row as u64).collect());
+    DistMatrix::new(part, CsrRows::new(row_ptr, cols, own, values.len()).unwrap(), comm).unwrap()
+}
+
+/// Directions that were next to dependent, scaled up, and recurrences of `A X` once gave
+/// eigenvalues of 1e44, called converged.
+#[test]
+fn lobpcg_with_a_large_block_stays_within_the_spectrum() {
+    let stop = StopCriteria { rtol: 1e-8, iterations_max: 3000, ..StopCriteria::DEFAULT };
+    let clustered = |at: usize| match at {
+        0..20 => 1.0 + 1e-3 * at as f64,
+        _ => 10.0 + 90.0 * at as f64 / 500.0,
+    };
+    let cases: [(Vec<f64>, usize, bool); 4] = [
+        ((1..=500).map(f64::from).collect(), 20, true),
+        ((1..=40).map(f64::from).collect(), 12, true),
+        ((0..500).map(clustered).collect(), 10, false),
+        ((1..=6).map(f64::from).collect(), 6, false),
+    ];
+    for (spectrum, count, largest) in cases {
+        let options = LobpcgOptions { stop, count, largest };
+        let find = |size| {
+            on_ranks(size, |comm| {
+                let (lobpcg, reason, _) = run::<Lobpcg>(&options, &diagonal(&spectrum, comm), comm);
+                (lobpcg.eigenvalues().to_vec(), reason)
+            })
+            .remove(0)
+        };
+        let (pairs, reason) = find(1);
+        assert!(reason.is_converged(), "{count} of {}: {reason}", spectrum.len());
+        let mut exact = spectrum.clone();
+        if largest {
+            exact.reverse();
+        }
+        for ((value, bound), exact) in pairs.iter().zip(&exact) {
+            assert!(*bound <= 2e-8 * spectrum[spectrum.len() - 1], "{bound:e}");
+            assert!((value - exact).abs() <= bound + 1e-12, "{value} {exact} {bound:e}");
+        }
+        assert_eq!(find(3), (pairs, reason));
+    }
+}
+
+/// The verdict is measured by a norm that products have shown, not by what recurrences say of
+/// eigenvalues.
+#[test]
+fn lobpcg_of_a_grid_finds_twenty_smallest() {
+    on_ranks(2, |comm| {
+        let grid = Poisson::new_3d(12, 12, 12).unwrap();
+        let part = Partition::of(comm, grid.n());
+        let a = DistMatrix::new(part.clone(), grid.rows(part.range()), comm).unwrap();
+        let one = |k: usize| (k as f64 * std::f64::consts::PI / 26.0).sin().powi(2) * 4.0;
+        let of = |place: usize| one(1 + place % 12) + one(1 + place / 12 % 12) + one(1 + place / 144);
+        let mut exact: Vec<f64> = (0..1728).map(of).collect();
+        exact.sort_by(f64::total_cmp);
+        let stop = StopCriteria { rtol: 1e-8, iterations_max: 2000, ..StopCriteria::DEFAULT };
+        let options = LobpcgOptions { stop, count: 20, largest: false };
+        let (lobpcg, reason, residual) = run::<Lobpcg>(&options, &a, comm);
+        assert!(reason.is_converged() && residual <= 2e-8, "{reason}");
+        for ((value, bound), exact) in lobpcg.eigenvalues().iter().zip(exact) {
+            assert!(*bound <= 2.4e-7 && (value - exact).abs() <= bound + 1e-12, "{value} {exact} {bound:e}");
+        }
+    });
+}
+
+#[test]
+fn more_eigenvalues_than_rows_are_refused() {
+    on_ranks(2, |comm| {
+        let a = diagonal(&[1.0, 2.0, 3.0], comm);
+        let b = DistVector::constant(a.part().clone(), 1.0);
+        let (system, mut work) = (System { a: &a, m: &Identity, b: b.local() }, Workspace::default());
+        let lobpcg = LobpcgOptions { count: 4, ..LobpcgOptions::default() };
+        let error = Lobpcg::start(&lobpcg, &system, b.local(), comm, &mut work).unwrap_err();
+        assert_eq!(error.to_string(), "4 eigenvalues were asked of a matrix of 3 rows. Ask for at most 3");
+        let lanczos = LanczosOptions { count: 4, ..LanczosOptions::default() };
+        let error = Lanczos::start(&lanczos, &system, b.local(), comm, &mut work).unwrap_err();
+        assert_eq!(error.to_string(), "4 eigenvalues were asked of a matrix of 3 rows. Ask for at most 3");
     });
 }

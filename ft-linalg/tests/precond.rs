@@ -472,6 +472,51 @@ fn what_is_unfit_says_so_with_the_reason_on_every_rank() {
     assert!(found.contains("pivot of row 900 is"), "{found}");
 }
 
+/// Products with `D^-1 A` leave a space that ends after one or two vectors; what rounding leaves
+/// behind them is no asymmetry.
+#[test]
+fn matrices_of_few_eigenvalues_are_symmetric_to_polynomials_and_multigrid() {
+    type Row = fn(usize, &mut Vec<(usize, f64)>);
+    let cases: [(&str, usize, Row); 5] = [
+        ("a diagonal of 500", 500, |row, entries| entries.push((row, (row + 1) as f64))),
+        ("a diagonal of 2", 2, |row, entries| entries.push((row, (row + 2) as f64))),
+        ("the identity", 1000, |row, entries| entries.push((row, 1.0))),
+        ("101 pairs", 202, |row, entries| entries.extend([(row, 2.0), (row ^ 1, -1.0)])),
+        ("400 pairs", 800, |row, entries| entries.extend([(row, 2.0), (row ^ 1, -1.0)])),
+    ];
+    for (name, n, row) in cases {
+        for kind in ["chebyshev:1", "chebyshev:3", "amg"] {
+            for size in [1, 3] {
+                on_ranks(size, |comm| {
+                    let a = DistRows::from_fn(n, n, comm, row).unwrap().into_matrix(comm).unwrap();
+                    let m = kind.parse::<Precond>().unwrap().make(&a, comm);
+                    let m = m.unwrap_or_else(|error| panic!("{kind} for {name}: {error}"));
+                    let (iterations, _) = iterations_with(&a, &*m, comm);
+                    assert!(iterations <= 3, "{kind} for {name}: {iterations}");
+                });
+            }
+        }
+    }
+}
+
+/// A node with so many neighbors that none of them is strongly coupled: no aggregates are found,
+/// and a dense factorization of the whole matrix would be cubic in its rows.
+#[test]
+fn multigrid_of_a_star_smooths_what_it_cannot_coarsen() {
+    let n = 4000;
+    let row = |row: usize, entries: &mut Vec<(usize, f64)>| match row {
+        0 => entries.extend((0..n).map(|col| (col, if col == 0 { n as f64 } else { -1.0 }))),
+        _ => entries.extend([(0, -1.0), (row, 2.0)]),
+    };
+    on_ranks(2, |comm| {
+        let a = DistRows::from_fn(n, n, comm, row).unwrap().into_matrix(comm).unwrap();
+        let m = Amg::new(&a, &AmgOptions::default(), comm).unwrap();
+        assert!(m.levels() == 1 && !m.is_solved());
+        let (iterations, _) = iterations_with(&a, &m, comm);
+        assert!(iterations <= 5, "{iterations}");
+    });
+}
+
 #[test]
 fn given_near_null_vectors_help_where_constants_are_not_near_null() {
     // Poisson scaled by rows and columns: the near-null vector is the reciprocal of the scale.

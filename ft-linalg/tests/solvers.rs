@@ -138,7 +138,9 @@ fn answers_are_the_known_solutions() {
             .remove(0);
             let mut x = DVector::from_vec(x);
             let residual = (&b - &a * &x).norm() / b.norm();
-            assert!(residual < 1e-7, "{method} {case:?}: {residual:e}");
+            assert!(residual < 2.1e-8, "{method} {case:?}: {residual:e}");
+            let reported = solution.relative_residual;
+            assert!((reported - residual).abs() < 1e-3 * residual, "{method} {case:?}: {reported:e}");
             if case.0 == Neumann {
                 // Solutions differ by a constant.
                 x.add_scalar_mut((&exact - &x).mean());
@@ -146,6 +148,40 @@ fn answers_are_the_known_solutions() {
             let error = (&x - &exact).norm() / exact.norm();
             assert!(error < 1e-5, "{method} {case:?}: {error:e}");
         }
+    }
+}
+
+/// Rows and columns of a grid multiplied by numbers from 0.01 to 100: the norm of the
+/// preconditioner is far from the Euclidean one.
+#[test]
+fn the_residual_of_a_badly_scaled_system_is_that_of_its_answer() {
+    let scale = |row: usize| 10f64.powf(2.0 * (row as f64).sin());
+    let linear = Method::ALL.into_iter().filter(|method| method.task() == Task::Linear);
+    for method in linear.filter(|method| !matches!(method, Method::Richardson | Method::Chebyshev)) {
+        let case = |comm: &Communicator| {
+            let grid = Poisson::new_2d(12, 12).unwrap();
+            let row = |row: usize, entries: &mut Vec<(usize, f64)>| {
+                let rows = grid.rows(row..row + 1);
+                let (cols, vals) = rows.row(0);
+                let scaled =
+                    |(&col, val): (&u64, &f64)| (col as usize, scale(row) * val * scale(col as usize));
+                entries.extend(cols.iter().zip(vals).map(scaled));
+            };
+            let a = DistRows::from_fn(144, 144, comm, row).unwrap().into_matrix(comm).unwrap();
+            let b = ft_linalg::rhs::ones(a.part());
+            let m = Precond::Jacobi.make(&a, comm).unwrap();
+            let mut x = DistVector::zeros(a.part().clone());
+            let options = options(method, StopCriteria::DEFAULT);
+            let solution = solve::<AnySolver>(&options, &a, &*m, &b, &mut x, comm).unwrap();
+            let residual = ft_linalg::solver::relative_residual(&a, &x, &b, comm).unwrap();
+            (solution, residual)
+        };
+        let (solution, residual) = on_ranks(1, case).remove(0);
+        assert_eq!(on_ranks(3, case)[2], (solution.clone(), residual), "{method}");
+        assert!(solution.reason.is_converged(), "{method}: {}", solution.reason);
+        assert!((solution.relative_residual - residual).abs() < 1e-3 * residual, "{method}: {residual:e}");
+        let recurred = solution.recurred_relative_residual;
+        assert!(residual <= 2.0e-8 && recurred > 0.5 * residual, "{method}: {recurred:e}, but {residual:e}");
     }
 }
 
@@ -233,6 +269,17 @@ fn least_squares_of_tall_and_wide_matrices() {
             assert!(one.0.reason.is_converged(), "{method}: {}", one.0.reason);
             let error = (DVector::from_vec(one.1.clone()) - exact).norm() / exact.norm();
             assert!(error < 1e-8, "{method}, wide {wide}: {error:e}");
+            let a = if wide { dense.transpose() } else { dense.clone() };
+            let b = DVector::from_fn(a.nrows(), |row, _| curve.rhs(row));
+            let r = &b - &a * DVector::from_vec(one.1.clone());
+            let residual = r.norm() / b.norm();
+            let reported = one.0.relative_residual;
+            assert!(
+                (reported - residual).abs() <= 1e-9 * residual + 1e-14,
+                "{method}: {reported:e} {residual:e}"
+            );
+            let gradient = a.tr_mul(&r).norm() / a.tr_mul(&b).norm();
+            assert!(one.0.relative_norm <= 2e-12 && gradient <= 2.1e-12, "{method}: {gradient:e}");
             for size in [2, 3, 4, 7] {
                 let all = on_ranks(size, |comm| least_squares(method, wide, comm));
                 assert!(all.into_iter().all(|other| other == one), "{method} on {size} ranks");
@@ -295,7 +342,7 @@ fn sums_of_an_iteration_come_in_few_messages() {
         (Method::Lsqr, 2),
         (Method::Power, 2),
         (Method::Lanczos, 2),
-        (Method::Lobpcg, 2),
+        (Method::Lobpcg, 4),
     ];
     let iterate = |method: Method, iterations: usize| {
         events(|comm| {
@@ -324,7 +371,8 @@ fn sums_of_an_iteration_come_in_few_messages() {
     let one = (sum(30) - sum(10)) / 20;
     for (method, due) in promised {
         let spent = iterate(method, 15) - iterate(method, 5);
-        assert_eq!(spent, 10 * due * one, "{method}");
+        // Many bytes take a message of flow control now and then.
+        assert_eq!(spent / (10 * one), due, "{method}");
     }
 }
 
@@ -434,6 +482,10 @@ fn what_has_no_answer_says_so() {
     assert!(say(Method::Minres, indefinite, [1.0; 2]).is_converged());
     let chebyshev = say(Method::Chebyshev, indefinite, [1.0; 2]);
     assert!(matches!(chebyshev, StopReason::Indefinite { quantity: Quantity::SmallestEigenvalue, .. }));
+    // The first residual is in the null space: there is nothing to estimate bounds from.
+    let null = StopReason::Indefinite { iterations: 0, quantity: Quantity::SmallestEigenvalue, value: 0.0 };
+    assert_eq!(say(Method::Chebyshev, [[1.0, -1.0], [-1.0, 1.0]], [1.0; 2]), null);
+    assert_eq!(say(Method::Chebyshev, [[0.0; 2]; 2], [1.0, 2.0]), null);
     // Singular, with b outside of the range: the residual stays at 1.
     let singular = [[1.0, 0.0], [0.0, 0.0]];
     let minres = say(Method::Minres, singular, [1.0; 2]);

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use ft_checkpoint::{Flow, Program, RankState};
 use ft_comm::{Communicator, World};
-use ft_linalg::solver::AnySolver;
+use ft_linalg::solver::{AnySolver, Task};
 use ft_linalg::{
     DistVector, LinalgError, Partition, Problem, SolveState, Solver, Step, answer_hash, matrix_market, npy,
     rhs,
 };
 
 use super::operator::Operator;
-use super::residuals::Norm;
 use super::{AnswerFile, Rhs, SolveArgs, SolveResult};
 use crate::app;
+use crate::number::Number;
 use crate::rank::{Rate, Reporter};
 
 /// See the module.
@@ -142,20 +142,23 @@ impl<A: Operator> Program for SolveProgram<A> {
             converged: reason.is_converged(),
             reason: reason.to_string(),
             relative_residual: solution.relative_residual,
+            relative_gradient: (self.args.solver.task() == Task::LeastSquares)
+                .then_some(Number(solution.relative_norm)),
             answer_hash: answer_hash(part, state.solver.x(), comm)?,
             solver: self.args.solver.to_string(),
             precond: self.args.precond.to_string(),
             format: state.a.format(comm)?,
             threads: ft_threads::threads(),
             partition,
-            seconds_per_iteration: 1.0 / rate,
+            // Without an iteration there is no time of one.
+            seconds_per_iteration: if rate > 0.0 { 1.0 / rate } else { 0.0 },
             eigenvalues: state
                 .solver
                 .eigenvalues()
                 .into_iter()
-                .map(|(value, bound)| [value, bound])
+                .map(|(value, bound)| [Number(value), Number(bound)])
                 .collect(),
-            history: solution.history.iter().copied().map(Norm).collect(),
+            history: solution.history.iter().copied().map(Number).collect(),
         };
         Ok(app::write(&result))
     }
@@ -167,6 +170,7 @@ impl<A: Operator> Program for SolveProgram<A> {
             | LinalgError::NotSquare { .. }
             | LinalgError::NotSymmetric { .. }
             | LinalgError::Length { .. }
+            | LinalgError::TooManyEigenvalues { .. }
             | LinalgError::Unfit { .. }
             | LinalgError::TooLarge { .. } => 2,
             _ => 1,

@@ -5,14 +5,9 @@ use std::{fmt::Write as _, fs};
 
 use ft_comm::limits;
 use ft_figures::{ChartAxis, LineChart, Series};
-use serde::{Deserialize, Serialize};
 
 use super::SolveResult;
-
-/// A norm in a report; it may not be finite.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Norm(#[serde(with = "crate::number")] pub(super) f64);
+use crate::number::Number;
 
 fn is_table(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "csv")
@@ -50,9 +45,9 @@ pub(super) fn save(path: &Path, result: &SolveResult) -> Result<(), String> {
     chart(result).draw().save(path).map_err(|error| limits::explain(&error))
 }
 
-fn table(history: &[Norm]) -> String {
+fn table(history: &[Number]) -> String {
     let mut text = "iteration,residual_norm\n".to_owned();
-    for (iteration, Norm(norm)) in history.iter().enumerate() {
+    for (iteration, Number(norm)) in history.iter().enumerate() {
         writeln!(text, "{iteration},{norm:e}").expect("a string takes all that is written");
     }
     text
@@ -60,7 +55,7 @@ fn table(history: &[Norm]) -> String {
 
 fn chart(result: &SolveResult) -> LineChart {
     let SolveResult { solver, precond, history, .. } = result;
-    let points = history.iter().enumerate().map(|(iteration, Norm(norm))| (iteration as f64, *norm));
+    let points = history.iter().enumerate().map(|(iteration, Number(norm))| (iteration as f64, *norm));
     let name = if precond == "none" { solver.clone() } else { format!("{solver}, {precond}") };
     LineChart {
         title: format!("Residual of {name}"),
@@ -76,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_line_for_each_iteration() {
-        assert_eq!(table(&[Norm(1.5), Norm(2e-9)]), "iteration,residual_norm\n0,1.5e0\n1,2e-9\n");
+        assert_eq!(table(&[Number(1.5), Number(2e-9)]), "iteration,residual_norm\n0,1.5e0\n1,2e-9\n");
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //!     A of the coarse level = P^T A P
 //! use, a V-cycle from z = 0:
 //!     smooth z by Chebyshev steps;  r = r - A z;  solve with P^T r on the coarse level;  z = z + P of that;  smooth z
-//!     on the coarsest level: Cholesky, on every rank
+//!     on the coarsest level: Cholesky, on every rank; smoothing alone if it is large
 //! ```
 //!
 //! Levels keep the domains and their owners ([`super::domains`]), so hierarchy, bits and iterations do not depend on the number of
@@ -28,7 +28,6 @@ use super::chebyshev::{After, Steps, subtract};
 use super::compact::Spread;
 use super::dense::Cholesky;
 use super::domains::{DOMAINS, Domains};
-use super::inner::DENSE_MAX;
 use super::{Preconditioner, matrix_of};
 use crate::{CsrRows, LinalgError, LinearOperator, Partition, Workspace, agree, parallel};
 
@@ -40,12 +39,16 @@ use aggregates::aggregates;
 use products::{product, scaled_difference, transposed};
 use tentative::Tentative;
 
-/// A level of at most so many rows is solved with.
+/// A level of up to this many rows is not coarsened.
 const COARSE: usize = 200;
+/// A coarsest level of up to this many rows is solved by a dense factorization, on every rank: a
+/// fraction of a second. A larger one has rows that hardly depend on each other, or aggregates
+/// would have been found, and smoothing solves it.
+const SOLVED_MAX: usize = 1000;
 const LEVELS_MAX: usize = 16;
 /// Smoothing is for eigenvalues from this part of the largest one on.
 const SMOOTHED_RATIO: f64 = 10.0;
-/// Smoothing steps on a coarsest level that is too large to be solved with, as no aggregates can be found.
+/// Smoothing steps on a coarsest level of more than [`SOLVED_MAX`] rows.
 const COARSE_STEPS: usize = 16;
 
 /// What a coarse level says that is not positive definite, as it is where the matrix is. Rows of coarse levels have no names.
@@ -154,12 +157,12 @@ impl Amg {
         let mut grid =
             Grid { rows, near_null: vectors, nodes: (0..=own).collect(), domains: domains.clone() };
         let (mut levels, mut threshold) = (Vec::new(), options.threshold);
-        let mut steps = Steps::new(&grid.rows, &grid.domains, SMOOTHED_RATIO, comm)?;
+        let mut steps = Steps::new("amg", &grid.rows, &grid.domains, SMOOTHED_RATIO, comm)?;
         while grid.domains.n() > COARSE && levels.len() < LEVELS_MAX {
             let Some((coarse, p, r)) = grid.coarsen(threshold, &steps, comm)? else { break };
             let prolongation = Spread::new(&p, coarse.domains.cuts(), comm)?;
             let restriction = Spread::new(&r, grid.domains.cuts(), comm)?;
-            let coarse_steps = Steps::new(&coarse.rows, &coarse.domains, SMOOTHED_RATIO, comm);
+            let coarse_steps = Steps::new("amg", &coarse.rows, &coarse.domains, SMOOTHED_RATIO, comm);
             let coarse_steps = coarse_steps.map_err(|error| match error {
                 LinalgError::BadDiagonal { .. } | LinalgError::Unfit { .. } => NOT_DEFINITE,
                 error => error,
@@ -168,11 +171,16 @@ impl Amg {
             (grid, steps) = (coarse, coarse_steps);
             threshold *= 0.5;
         }
-        let coarsest = match grid.domains.n() <= DENSE_MAX {
+        let coarsest = match grid.domains.n() <= SOLVED_MAX {
             true => grid.solved(comm)?,
             false => Coarsest::Smoothed(steps),
         };
         Ok(Self { part, domains, smooth: options.smooth, levels, coarsest })
+    }
+
+    /// Returns `true` if the coarsest level is solved, not smoothed.
+    pub fn is_solved(&self) -> bool {
+        matches!(self.coarsest, Coarsest::Solved { .. })
     }
 
     /// Number of levels.

@@ -53,7 +53,7 @@ impl Chebyshev {
         let a = matrix_of(a, "chebyshev", comm)?;
         let domains = Domains::new(a.part(), DOMAINS);
         let rows = domains.bring(a, comm)?;
-        let steps = Steps::new(&rows, &domains, RATIO, comm)?;
+        let steps = Steps::new("chebyshev", &rows, &domains, RATIO, comm)?;
         Ok(Self { part: a.part().clone(), domains, steps, degree })
     }
 }
@@ -109,8 +109,10 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// For the matrix of which `rows` are those of this rank's domains. Collective.
+    /// For the matrix of which `rows` are those of this rank's domains. `what` names the
+    /// preconditioner in errors. Collective.
     pub(super) fn new(
+        what: &'static str,
         rows: &CsrRows,
         domains: &Domains,
         ratio: f64,
@@ -135,7 +137,7 @@ impl Steps {
         };
         let dot = |x: &[f64], y: &[f64]| dot(domains, x, y, comm);
         let random = domains.range().map(start).collect();
-        let unfit = |needs| Err(LinalgError::Unfit { what: "a Chebyshev polynomial", needs });
+        let unfit = |needs| Err(LinalgError::Unfit { what, needs });
         let largest = match largest_eigenvalue(random, apply, dot, &mut Workspace::default())? {
             Largest::Of(largest) if domains.n() == 0 || (largest > 0.0 && largest.is_finite()) => largest,
             Largest::Of(_) => return unfit("eigenvalues that are positive and finite"),

@@ -12,6 +12,7 @@
 
 use nalgebra::DMatrix;
 
+use crate::small_eigen::SmallEigen;
 use crate::{LinalgError, Workspace};
 
 /// Steps; each is a product.
@@ -27,6 +28,9 @@ pub(super) fn start(row: usize) -> f64 {
 
 /// An operator is symmetric whose asymmetry is below this part of what it makes of a vector.
 const SYMMETRIC: f64 = 1e-10;
+/// A remainder below this part of a product is rounding: the space is invariant, and has all that
+/// the first vector is made of.
+const INVARIANT: f64 = 1e-10;
 
 /// What the steps have found of an operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,8 +43,10 @@ pub(super) enum Largest {
 
 /// The largest eigenvalue of the operator that `apply` multiplies by. Collective if `apply` and `dot` are.
 ///
-/// Of a symmetric operator `v_j.S v_(j+1) = v_(j+1).S v_j = beta`. Of another one, the difference in the first step is about
-/// `||S - S^T||^2 / (2 n beta)` in the Frobenius norm, as the first vector is random.
+/// Of a symmetric operator `v_j.S v_(j+1) = v_(j+1).S v_j = beta`. Of another one, the difference
+/// in the first step is about `||S - S^T||^2 / (2 n beta)` in the Frobenius norm, as the first
+/// vector is random. Rounding leaves `v_(j+1)` a part of `v_j` of about `eps ||S|| / beta`, and
+/// makes a difference of that times `||S||`.
 pub(super) fn largest_eigenvalue(
     mut v: Vec<f64>,
     mut apply: impl FnMut(&[f64], &mut [f64], &mut Workspace) -> Result<(), LinalgError>,
@@ -48,18 +54,20 @@ pub(super) fn largest_eigenvalue(
     work: &mut Workspace,
 ) -> Result<Largest, LinalgError> {
     let (mut before, mut w) = (vec![0.0; v.len()], vec![0.0; v.len()]);
-    let (mut alphas, mut betas) = (Vec::new(), Vec::new());
+    let (mut alphas, mut betas) = (Vec::<f64>::new(), Vec::new());
     let mut beta = dot(&v, &v)?.sqrt();
+    let mut scale = 0.0_f64;
     for _ in 0..STEPS {
-        if beta == 0.0 {
+        if beta <= INVARIANT * scale {
             break;
         }
         v.iter_mut().for_each(|v| *v /= beta);
         apply(&v, &mut w, work)?;
         if !alphas.is_empty() {
             if alphas.len() == 1 {
-                let scale = beta + f64::abs(alphas[0]);
-                if (dot(&w, &before)? - beta).abs() > SYMMETRIC * scale {
+                let whole = beta + alphas[0].abs();
+                let rounding = 100.0 * f64::EPSILON * whole * (whole / beta);
+                if (dot(&w, &before)? - beta).abs() > SYMMETRIC * whole + rounding {
                     return Ok(Largest::NotSymmetric);
                 }
             }
@@ -70,6 +78,7 @@ pub(super) fn largest_eigenvalue(
         alphas.push(alpha);
         crate::vector::axpy(-alpha, &v, &mut w);
         beta = dot(&w, &w)?.sqrt();
+        scale = scale.max(alpha.abs() + beta);
         (before, v, w) = (v, w, before);
     }
     let n = alphas.len();
@@ -81,10 +90,10 @@ pub(super) fn largest_eigenvalue(
         1 => betas[i.min(j)],
         _ => 0.0,
     });
-    if !tridiagonal.iter().all(|value| value.is_finite()) {
+    let Some(SmallEigen { values, .. }) = SmallEigen::of(tridiagonal) else {
         return Ok(Largest::Of(f64::NAN));
-    }
-    Ok(Largest::Of(tridiagonal.symmetric_eigenvalues().iter().copied().fold(0.0, f64::max)))
+    };
+    Ok(Largest::Of(values.into_iter().fold(0.0, f64::max)))
 }
 
 #[cfg(test)]

@@ -12,7 +12,9 @@ const SIZES: [usize; 4] = [2, 3, 4, 7];
 /// All rows of `a`, on every rank.
 fn whole(a: &DistRows, comm: &Communicator) -> CsrRows {
     let one = Partition::given(a.n_rows(), &starts(comm.size(), a.n_rows()), comm.rank()).unwrap();
-    let gathered = DistRows::deal_to(one, a.n_cols(), a.entries(|row, col| (row, col)), comm).unwrap();
+    let gathered =
+        DistRows::deal_to(one, a.n_cols(), a.entries(|row, col, val| triplet(row, col, 0, val)), comm)
+            .unwrap();
     gathered.into_rows()
 }
 
@@ -118,6 +120,36 @@ fn the_first_pair_that_differs_is_named_on_every_rank() {
             }
             let wide = DistRows::from_fn(2, 3, comm, |_, _| ()).unwrap();
             assert!(matches!(wide.into_matrix(comm), Err(LinalgError::NotSquare { rows: 2, cols: 3 })));
+        });
+    }
+}
+
+/// A row of large entries and one of small ones: what is rounding of the former is a part of the
+/// latter.
+#[test]
+fn entries_that_differ_by_rounding_of_the_larger_row_are_symmetric() {
+    for size in [1, 2, 3] {
+        ft_sim::ranks(size, |comm| {
+            let a = |change: f64, stray: f64| {
+                DistRows::from_fn(200, 200, comm, |row, entries| {
+                    entries.extend([(row, if row == 150 { 1e6 } else { 1.0 })]);
+                    entries.extend((row == 150).then_some((10, 0.1 + change)));
+                    entries.extend((row == 10).then_some((150, 0.1)));
+                    entries.extend((row == 199).then_some((3, stray)));
+                })
+                .unwrap()
+            };
+            a(9e-7, 9e-13).require_symmetric(comm).unwrap();
+            let refused = a(2e-6, 0.0).require_symmetric(comm).unwrap_err();
+            let LinalgError::NotSymmetric { row: 10, col: 150, value: 0.1, mirrored } = refused else {
+                panic!("{refused}")
+            };
+            assert_eq!(mirrored, 0.1 + 2e-6);
+            let refused = a(2e-6, 2e-12).require_symmetric(comm).unwrap_err();
+            assert!(matches!(
+                refused,
+                LinalgError::NotSymmetric { row: 3, col: 199, value: 0.0, mirrored: 2e-12 }
+            ));
         });
     }
 }

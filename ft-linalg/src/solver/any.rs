@@ -209,6 +209,18 @@ macro_rules! any_solver {
                     $(Self::$name(solver) => solver.true_norm(system, comm, work),)+
                 }
             }
+
+            fn relative_residual(
+                &self,
+                true_norm: f64,
+                system: &System<'_>,
+                comm: &Communicator,
+                work: &mut Workspace,
+            ) -> Result<f64, LinalgError> {
+                match self {
+                    $(Self::$name(solver) => solver.relative_residual(true_norm, system, comm, work),)+
+                }
+            }
         }
     };
 }
@@ -224,7 +236,8 @@ impl Default for AnySolver {
 }
 
 impl AnySolver {
-    /// The eigenvalues that were wanted, and the norm of the residual of each; none where the method finds none.
+    /// Returns the eigenvalues that were wanted, and the norm of the residual of each; none if the
+    /// method finds none.
     pub fn eigenvalues(&self) -> Vec<(f64, f64)> {
         match self {
             Self::Power(power) => vec![(power.eigenvalue(), power.progress().residual_norm)],

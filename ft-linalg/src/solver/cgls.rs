@@ -110,4 +110,14 @@ impl Solver for Cgls {
     ) -> Result<f64, LinalgError> {
         least_squares::norm(system, &self.x, comm, work)
     }
+
+    fn relative_residual(
+        &self,
+        _: f64,
+        system: &System<'_>,
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<f64, LinalgError> {
+        least_squares::relative_residual(system, &self.x, comm, work)
+    }
 }

@@ -28,6 +28,7 @@ use nalgebra::DMatrix;
 use super::{Beginning, Course, Solver, Step, System, begin, require};
 use crate::dot::block_dot;
 use crate::parallel::blocks;
+use crate::small_eigen::SmallEigen;
 use crate::stop::Quantity;
 use crate::vector::{axpy, divide, scale, xpby};
 use crate::{LinalgError, StopCriteria, Sums, Workspace};
@@ -142,7 +143,7 @@ impl Solver for Chebyshev {
     }
 }
 
-/// Bounds of the eigenvalues of `M^-1 A` that `r` has a part of. Collective.
+/// Bounds of the eigenvalues of `M^-1 A` that `r` has a part of; 0 if `A r` is 0. Collective.
 fn estimate(
     system: &System<'_>,
     r: &[f64],
@@ -181,7 +182,9 @@ fn estimate(
         size = at + 1;
         axpy(-alpha, &q, &mut r);
     }
-    let values = t.view((0, 0), (size, size)).into_owned().symmetric_eigenvalues();
-    let fold = |from: f64, pick: fn(f64, f64) -> f64| values.iter().copied().fold(from, pick);
-    Ok([0.9 * fold(f64::INFINITY, f64::min), 1.1 * fold(0.0, f64::max)])
+    let eigen = SmallEigen::of(t.view((0, 0), (size, size)).into_owned());
+    let Some(SmallEigen { values, .. }) = eigen else { return Ok([f64::NAN; 2]) };
+    // No eigenvalue: the first direction is in the null space of A.
+    let [smallest, largest] = [values.first(), values.last()].map(|value| value.copied().unwrap_or(0.0));
+    Ok([0.9 * smallest, 1.1 * largest])
 }

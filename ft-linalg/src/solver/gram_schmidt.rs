@@ -46,8 +46,11 @@ impl Along {
     }
 }
 
+/// Rounds after which a vector that still loses much is taken for nothing beside rounding.
+const ROUNDS_MAX: usize = 4;
+
 /// Makes `w` orthogonal to `basis`, which is orthonormal, and says what was taken off along each column, and the norm that is
-/// left: 0 if that is nothing beside rounding. Collective: two reductions, rarely three.
+/// left: 0 if that is nothing beside rounding. Collective: two reductions, rarely more.
 pub(super) fn orthogonalize(
     basis: &MultiVector,
     w: &mut [f64],
@@ -58,7 +61,8 @@ pub(super) fn orthogonalize(
     orthogonalize_on(basis, first, w, comm, work)
 }
 
-/// As [`orthogonalize`], where the first round has been summed. Collective: one reduction, rarely two.
+/// As [`orthogonalize`], where the first round has been summed. Collective: one reduction, rarely
+/// more.
 pub(super) fn orthogonalize_on(
     basis: &MultiVector,
     first: Along,
@@ -67,15 +71,21 @@ pub(super) fn orthogonalize_on(
     work: &mut Workspace,
 ) -> Result<(Vec<f64>, f64), LinalgError> {
     first.subtract(basis, w);
-    let second = Along::of(basis, w, comm, work)?;
-    second.subtract(basis, w);
-    // Where much was taken off in the second round, the difference is rounding.
-    let mut after = second.left();
-    if after < 0.5 * second.square {
-        [after] = work.dots(basis.part(), [(w, w)], comm)?;
-    }
     let mut taken = first.factors;
-    taken.iter_mut().zip(&second.factors).for_each(|(taken, factor)| *taken += factor);
+    let mut after = 0.0;
+    for round in 1..=ROUNDS_MAX {
+        let next = Along::of(basis, w, comm, work)?;
+        next.subtract(basis, w);
+        taken.iter_mut().zip(&next.factors).for_each(|(taken, factor)| *taken += factor);
+        after = next.left();
+        // Twice is enough, unless the first round left little but rounding.
+        if after >= 0.5 * next.square || after.is_nan() {
+            break;
+        }
+        if round == ROUNDS_MAX {
+            after = 0.0;
+        }
+    }
     let is_nothing = after <= first.square * (1e2 * f64::EPSILON * f64::EPSILON);
     Ok((taken, if is_nothing { 0.0 } else { after.sqrt() }))
 }

@@ -9,11 +9,14 @@
 //!     stop if beta_j |s_j| is small for all that are wanted        this is ||A y - theta y|| for y = V s
 //! ```
 //!
-//! One product and two reductions per iteration, sometimes three; the `j`-th reads the basis four times: 32 j bytes per row.
-//! The state has a vector more after each iteration: `iterations_max` bounds them. The stopping rules look at the largest
-//! residual bound of the wanted eigenpairs, measured by the largest modulus of an eigenvalue. The small problem is solved by
-//! every rank, from the same numbers; beyond 16 vectors only in every fourth iteration. Of a multiple eigenvalue it finds
-//! one vector.
+//! One product and two reductions per iteration, sometimes three; the `j`-th reads the basis four
+//! times: 32 j bytes per row. The state has a vector more after each iteration: `iterations_max`
+//! bounds them. The stopping rules look at the largest residual bound of the wanted eigenpairs,
+//! measured by the largest modulus of an eigenvalue of the tridiagonal matrix, whose elements are
+//! at most the norm of `A`: it is less than three times that norm, whatever rounding does. In the
+//! end the residual of each pair is computed from its vector. The small problem is solved by every
+//! rank, from the same numbers; beyond 16 vectors only in every fourth iteration. Of a multiple
+//! eigenvalue it finds one vector.
 //!
 //! Sources: Lanczos: An iteration method for the solution of the eigenvalue problem of linear differential and integral
 //! operators, J. Research NBS 45, 1950; Saad: Numerical Methods for Large Eigenvalue Problems, 2nd edition, SIAM, 2011,
@@ -23,10 +26,12 @@ use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 use nalgebra::DMatrix;
 
+use super::eigenpairs::{Measured, require_count};
 use super::gram_schmidt::orthogonalize;
 use super::{Course, Solver, Step, System, norm2, require};
+use crate::small_eigen::SmallEigen;
 use crate::stop::Quantity;
-use crate::vector::{axpy, divide};
+use crate::vector::divide;
 use crate::{LinalgError, MultiVector, StopCriteria, StopReason, Workspace};
 
 /// What Lanczos leaves open.
@@ -64,7 +69,7 @@ pub struct Lanczos {
     /// What is beside it; the last one is not part of the matrix.
     #[protect(replicated)]
     beta: Vec<f64>,
-    /// Eigenvalues that are wanted, and a bound of the residual of each.
+    /// Eigenvalues that are wanted, and a bound of the residual of each; in the end its norm.
     #[protect(replicated)]
     values: Vec<(f64, f64)>,
     #[protect(constant, replicated)]
@@ -77,7 +82,9 @@ pub struct Lanczos {
 }
 
 impl Lanczos {
-    /// The eigenvalues that are wanted, from the outermost on, and of each a bound: an eigenvalue of `A` is that near.
+    /// The eigenvalues that are wanted, from the outermost on, and of each a bound: an eigenvalue
+    /// of `A` is that near. Once the last step is done, the bound is the norm of the residual of
+    /// its vector.
     pub fn eigenvalues(&self) -> &[(f64, f64)] {
         &self.values
     }
@@ -90,8 +97,9 @@ impl Lanczos {
         self.vectors.column(at)
     }
 
-    /// Eigenvalues of the tridiagonal matrix that are wanted, and their vectors; and the largest modulus.
-    fn ritz(&self) -> (Vec<(f64, Vec<f64>)>, f64) {
+    /// Eigenvalues of the tridiagonal matrix that are wanted, and their vectors; and the largest
+    /// modulus. `None` if they cannot be computed.
+    fn ritz(&self) -> Option<(Vec<(f64, Vec<f64>)>, f64)> {
         let size = self.alpha.len();
         let mut t = DMatrix::<f64>::zeros(size, size);
         for at in 0..size {
@@ -100,16 +108,21 @@ impl Lanczos {
                 (t[(at, at + 1)], t[(at + 1, at)]) = (self.beta[at], self.beta[at]);
             }
         }
-        let eigen = t.symmetric_eigen();
-        let mut order: Vec<usize> = (0..size).collect();
-        order.sort_by(|i, j| eigen.eigenvalues[*i].total_cmp(&eigen.eigenvalues[*j]));
-        if self.largest {
-            order.reverse();
+        let eigen = SmallEigen::of(t)?;
+        let pair = |at: usize| (eigen.values[at], eigen.vectors.column(at).iter().copied().collect());
+        Some((eigen.outermost(self.count, self.largest).into_iter().map(pair).collect(), eigen.modulus()))
+    }
+
+    /// The eigenvalues that are wanted, as far as the basis has them, and their vectors.
+    fn pairs(&self) -> (Vec<f64>, MultiVector) {
+        let (mut values, mut vectors) = (vec![], MultiVector::zeros(self.basis.part().clone(), 0));
+        for (value, s) in self.ritz().map(|(pairs, _)| pairs).unwrap_or_default() {
+            let mut vector = vec![0.0; self.x.len()];
+            self.basis.add_to(&s, &mut vector);
+            vectors.push(&vector);
+            values.push(value);
         }
-        let pair =
-            |at: &usize| (eigen.eigenvalues[*at], eigen.eigenvectors.column(*at).iter().copied().collect());
-        let modulus = eigen.eigenvalues.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
-        (order.iter().take(self.count).map(pair).collect(), modulus)
+        (values, vectors)
     }
 }
 
@@ -126,6 +139,7 @@ impl Solver for Lanczos {
     ) -> Result<Self, LinalgError> {
         require(system, x, comm)?;
         let (count, largest) = (options.count.max(1), options.largest);
+        require_count(count, system)?;
         // Nothing is known yet.
         let course = Course::new(options.stop, 1.0, 1.0);
         let none = MultiVector::zeros(system.a.part().clone(), 0);
@@ -176,7 +190,10 @@ impl Solver for Lanczos {
         let is_last = beta == 0.0 || iterations + 1 >= self.stop().iterations_max;
         let mut norm = self.progress().residual_norm;
         if size <= 16 || size.is_multiple_of(4) || is_last {
-            let (ritz, modulus) = self.ritz();
+            let Some((ritz, modulus)) = self.ritz() else {
+                let quantity = Quantity::NextDirection;
+                return Ok(self.course.end(StopReason::Breakdown { iterations, quantity }));
+            };
             self.values = ritz.iter().map(|(value, s)| (*value, beta * s[size - 1].abs())).collect();
             norm = self.values.iter().fold(0.0, |most: f64, (_, bound)| most.max(*bound));
             self.course.measure_by(modulus);
@@ -206,42 +223,35 @@ impl Solver for Lanczos {
         &self.course
     }
 
-    /// Forms the eigenvectors.
-    fn settle(&mut self, _: &System<'_>, _: &Communicator, _: &mut Workspace) -> Result<(), LinalgError> {
-        self.vectors.clear();
-        for (_, s) in self.ritz().0 {
-            let mut vector = vec![0.0; self.x.len()];
-            self.basis.add_to(&s, &mut vector);
-            self.vectors.push(&vector);
+    /// Forms the eigenvectors, and computes their residuals.
+    fn settle(
+        &mut self,
+        system: &System<'_>,
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<(), LinalgError> {
+        let (values, vectors) = self.pairs();
+        let measured = Measured::of(&vectors, &values, system, comm, work)?;
+        self.values = values.into_iter().zip(measured.norms).collect();
+        if vectors.columns() > 0 {
+            self.x.copy_from_slice(vectors.column(0));
         }
-        if self.vectors.columns() > 0 {
-            self.x.copy_from_slice(self.vectors.column(0));
-        }
+        self.vectors = vectors;
         Ok(())
     }
 
-    /// The largest `||A y - theta y||`.
+    /// The largest `||A y - theta y||`, and what the vectors lack of being orthonormal.
     fn true_norm(
         &self,
         system: &System<'_>,
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<f64, LinalgError> {
-        let mut most: f64 = 0.0;
-        if !self.course.progress().residual_norm.is_finite() || self.alpha.is_empty() {
-            return Ok(self.course.progress().residual_norm);
+        let progress = self.course.progress();
+        let (values, vectors) = self.pairs();
+        if !progress.residual_norm.is_finite() || values.is_empty() {
+            return Ok(progress.residual_norm);
         }
-        for (value, s) in self.ritz().0 {
-            let (mut y, mut r) = (work.take(self.x.len()), work.take(self.x.len()));
-            y.fill(0.0);
-            self.basis.add_to(&s, &mut y);
-            system.a.apply(&y, &mut r, comm, work)?;
-            axpy(-value, &y, &mut r);
-            let [rr] = work.dots(system.a.part(), [(&r, &r)], comm)?;
-            most = most.max(rr.sqrt());
-            work.give(y);
-            work.give(r);
-        }
-        Ok(most)
+        Ok(Measured::of(&vectors, &values, system, comm, work)?.norm(progress.reference_norm))
     }
 }

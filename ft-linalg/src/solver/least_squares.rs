@@ -2,8 +2,8 @@
 
 use ft_comm::Communicator;
 
-use super::{Course, System, norm2, require, residual_of};
-use crate::stop::Quantity;
+use super::{Course, System, norm2, require, residual_norm, residual_of};
+use crate::stop::{Quantity, relative};
 use crate::{LinalgError, StopCriteria, Workspace};
 
 pub(super) struct Beginning {
@@ -61,4 +61,15 @@ pub(super) fn norm(
     work.give(r);
     work.give(s);
     Ok(norm)
+}
+
+/// `||b - A x|| / ||b||`. Collective.
+pub(super) fn relative_residual(
+    system: &System<'_>,
+    x: &[f64],
+    comm: &Communicator,
+    work: &mut Workspace,
+) -> Result<f64, LinalgError> {
+    let norm = residual_norm(system.a, x, system.b, comm, work)?;
+    Ok(relative(norm, norm2(system.a.part(), system.b, comm)?))
 }

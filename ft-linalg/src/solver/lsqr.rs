@@ -126,6 +126,16 @@ impl Solver for Lsqr {
     ) -> Result<f64, LinalgError> {
         least_squares::norm(system, &self.x, comm, work)
     }
+
+    fn relative_residual(
+        &self,
+        _: f64,
+        system: &System<'_>,
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<f64, LinalgError> {
+        least_squares::relative_residual(system, &self.x, comm, work)
+    }
 }
 
 /// Makes the norm of a vector 1, unless it is 0, and says what it was. Collective.

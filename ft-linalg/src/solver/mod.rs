@@ -21,6 +21,7 @@ mod cgls;
 mod chebyshev;
 mod course;
 mod cycle;
+mod eigenpairs;
 mod fgmres;
 mod gmres;
 mod gram_schmidt;
@@ -147,8 +148,9 @@ pub trait Solver: Protect + Redistribute + Default {
         Ok(())
     }
 
-    /// The norm, of the approximation so far, that [`Progress::residual_norm`] follows, from scratch: `||b - A x||` unless
-    /// the method minimizes another. Collective.
+    /// The norm, of the approximation so far, that [`Progress::residual_norm`] follows, from
+    /// scratch: `||b - A x||`, but of least squares `||A^T (b - A x)||`, and of an eigenvalue
+    /// problem the largest `||A x - theta x||`. Collective.
     ///
     /// # Errors
     /// As [`Solver::start`].
@@ -160,16 +162,36 @@ pub trait Solver: Protect + Redistribute + Default {
     ) -> Result<f64, LinalgError> {
         residual_norm(system.a, self.x(), system.b, comm, work)
     }
+
+    /// `||b - A x|| / ||b||` once [`Solver::true_norm`] is `true_norm`; of an eigenvalue problem,
+    /// that over what it is measured by. Collective.
+    ///
+    /// # Errors
+    /// As [`Solver::start`].
+    fn relative_residual(
+        &self,
+        true_norm: f64,
+        _system: &System<'_>,
+        _comm: &Communicator,
+        _work: &mut Workspace,
+    ) -> Result<f64, LinalgError> {
+        Ok(relative(true_norm, self.progress().reference_norm))
+    }
 }
 
 /// What a solver says when it is done.
 #[derive(Clone, Debug, PartialEq, Field)]
 pub struct Solution {
-    /// Why it stopped, and after how many iterations; converged only if `relative_residual` says so too.
+    /// Why it stopped, and after how many iterations; converged only if `relative_norm` says so
+    /// too.
     pub reason: StopReason,
-    /// `||r|| / ||b||` with the residual that the recurrence carries.
+    /// `||r|| / ||b||` with the residual that the recurrence carries; of least squares, `||A^T r||
+    /// / ||A^T b||`.
     pub recurred_relative_residual: f64,
-    /// `||b - A x|| / ||b||`, computed from the answer.
+    /// The same, computed from the answer: [`Solver::true_norm`] over what it is measured by.
+    pub relative_norm: f64,
+    /// `||b - A x|| / ||b||`, computed from the answer: equal to `relative_norm`, but of least
+    /// squares.
     pub relative_residual: f64,
     /// The norm that [`Progress::residual_norm`] follows, at the start and after each iteration.
     pub history: Vec<f64>,

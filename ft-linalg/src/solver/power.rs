@@ -137,13 +137,15 @@ impl Solver for Power {
         &self.course
     }
 
-    /// `||A x - theta x||`.
+    /// `||A x - theta x||`, from a product of its own.
     fn true_norm(
         &self,
         system: &System<'_>,
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<f64, LinalgError> {
-        self.residual_norm(system, comm, work)
+        let mut copy = self.clone();
+        system.a.apply(&self.x, &mut copy.q, comm, work)?;
+        copy.residual_norm(system, comm, work)
     }
 }

@@ -94,8 +94,10 @@ impl Watch {
         &self.history
     }
 
-    /// What `solver` has reached once a step has said [`Step::Done`] for `reason`: the residual is computed from the answer, and
-    /// may deny that it has converged. Collective: one product, one reduction.
+    /// What `solver` has reached once a step has said [`Step::Done`] for `reason`: the residual is
+    /// computed from the answer, and may deny that it has converged. Collective: one product and
+    /// one reduction, of least squares two products and three reductions, of eigenvalues a product
+    /// for each.
     ///
     /// # Errors
     /// As [`Solver::start`].
@@ -112,7 +114,8 @@ impl Watch {
         Ok(Solution {
             reason: solver.stop().confirm(reason, norm, progress.reference_norm),
             recurred_relative_residual: progress.relative_residual(),
-            relative_residual: relative(norm, progress.reference_norm),
+            relative_norm: relative(norm, progress.reference_norm),
+            relative_residual: solver.relative_residual(norm, system, comm, work)?,
             history: self.history.clone(),
         })
     }

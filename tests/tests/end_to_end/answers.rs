@@ -106,3 +106,58 @@ fn a_wave_field_that_overflows_is_no_gather() {
     let said = run("0 0\n1 1e300\n", 2);
     assert!(said.contains("line 2: 1e300 is beyond what 32 bits hold"), "{said}");
 }
+
+/// A system of which the first residual is in the null space says so; it once ended in panics of
+/// every rank.
+#[test]
+fn a_matrix_that_makes_nothing_of_the_first_residual_is_refused_in_one_line() {
+    let reason = "matrix is not positive definite: smallest eigenvalue = 0e0 after 0 iterations";
+    for entries in [["1", "-1", "1"], ["0", "0", "0"]] {
+        let file = matrix(entries);
+        let matrix = file.path().display();
+        fails(&format!("solve --matrix {matrix} --rhs ones --solver chebyshev"), reason);
+    }
+}
+
+#[test]
+fn more_eigenvalues_than_rows_are_refused() {
+    let file = matrix(["1", "0", "2"]);
+    for solver in ["lanczos", "lobpcg"] {
+        let arguments = format!("solve --matrix {} --solver {solver} --eigenvalues 3", file.path().display());
+        let outcome = Run::ftrun(&format!("-n 2 {arguments}")).finish().expect(2);
+        let reason = "3 eigenvalues were asked of a matrix of 2 rows. Ask for at most 2";
+        assert!(outcome.stderr.contains(reason), "{outcome}");
+    }
+}
+
+/// An eigenvalue that is called converged is right, whatever directions of a large block depend on
+/// each other.
+#[test]
+fn eigenvalues_of_a_large_block_are_those_of_the_grid() {
+    let outcome = Run::ftrun("-n 2 --json solve --poisson 12 --solver lobpcg --eigenvalues 20 --smallest");
+    let outcome = outcome.limit(120).finish().expect(0);
+    let pairs = outcome.report().0["result"]["eigenvalues"].as_array().unwrap().clone();
+    let value = |pair: &Value| pair[0].as_f64().unwrap();
+    let smallest = 12.0 * (std::f64::consts::PI / 26.0).sin().powi(2);
+    assert!((value(&pairs[0]) - smallest).abs() < 1e-6, "{outcome}");
+    assert!(pairs.len() == 20 && pairs.iter().all(|pair| (0.1..1.0).contains(&value(pair))), "{outcome}");
+}
+
+/// Both norms of least squares: what is left of the right-hand side, and what is small.
+#[test]
+fn least_squares_report_the_residual_and_that_of_the_normal_equations() {
+    let mut file = tempfile::Builder::new().suffix(".mtx").tempfile().unwrap();
+    let text = "%%MatrixMarket matrix coordinate real general\n2 1 2\n1 1 1\n2 1 1\n";
+    std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+    let mut rhs = tempfile::Builder::new().suffix(".mtx").tempfile().unwrap();
+    let text = "%%MatrixMarket matrix array real general\n2 1\n1\n0\n";
+    std::io::Write::write_all(&mut rhs, text.as_bytes()).unwrap();
+    let (matrix, rhs) = (file.path().display(), rhs.path().display());
+    for solver in ["lsqr", "cgls"] {
+        let arguments = format!("-n 2 --json solve --matrix {matrix} --rhs {rhs} --solver {solver}");
+        let outcome = Run::ftrun(&arguments).finish().expect(0);
+        let result = outcome.report().0["result"].clone();
+        assert!((result["relative_residual"].as_f64().unwrap() - 0.5f64.sqrt()).abs() < 1e-12, "{outcome}");
+        assert!(result["relative_gradient"].as_f64().unwrap() < 1e-8, "{outcome}");
+    }
+}
