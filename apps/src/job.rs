@@ -15,7 +15,7 @@ use ft_comm::fault::KillSpec;
 use ft_comm::transport::{Carrier, Congestion, ENV_TRANSPORT, shortcomings};
 use ft_launch::{
     Allocation, Cluster, Console, ConsoleError, Desk, Ending, JobSpec, LaunchError, MpiTask, Seen, Stream,
-    launch,
+    caught, launch,
 };
 use ft_proto::arbiter::{self, Config, Mtbf};
 use ft_threads::ENV_THREADS;
@@ -126,7 +126,16 @@ fn try_run(
         let _ = SavedSets::remove(&dir.join(&ending.job));
     }
     let exposed = if replaces { footing.exposed(ending.elapsed) } else { Duration::ZERO };
-    let status = prepared.conclude(&ending, exposed, recorder, console).map_err(failed)?;
+    let concluded = caught(|| prepared.conclude(&ending, exposed, recorder, console));
+    let status = concluded
+        .map_err(|why| Refusal {
+            status: u8::try_from(ending.code.max(1)).unwrap_or(1),
+            text: format!(
+                "the job has ended with status {}, but its report failed ({why}); this is a defect of ftrun",
+                ending.code
+            ),
+        })?
+        .map_err(failed)?;
     // Only now is nothing of it needed any more.
     if let (0, Some(folder)) = (status, options.spill_folder(&ending.job)) {
         let _ = SavedSets::remove(&folder);

@@ -68,6 +68,7 @@ use crate::job::{AS_AGENT, AS_GUARDIAN, AS_KEEPER, AS_RANK, KEPT};
 
 /// What the command `ftrun` does, with the arguments of this process: launcher, keeper, agent, guardian or rank.
 pub fn main() -> ExitCode {
+    ft_launch::reset_signals();
     let argv: Vec<OsString> = std::env::args_os().collect();
     match &argv[..] {
         [_, flag, ..] if flag == AS_RANK => as_rank(argv),

@@ -8,6 +8,7 @@ use std::io::Error;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -22,6 +23,7 @@ use ft_comm::binding::{self, Binding, ENV_CORES};
 use ft_comm::estate::{ENV_GROUND, Ground};
 use ft_comm::inherited;
 use ft_comm::lifeline::{ENV_LIFELINE, Lifeline};
+use ft_comm::time::Time;
 use ft_proto::arbiter::Exit;
 use ft_proto::rank::{Generation, PeerId};
 use ft_proto::wire::agent::{Birth, CoreShare, Held};
@@ -34,6 +36,9 @@ use pulses::Pulses;
 
 /// Where nothing comes from.
 const NULL: &str = "/dev/null";
+
+/// A signal that announces a change of a process can be lost. So the processes are looked at once in this time.
+pub(super) const LOOK: Duration = Duration::from_secs(1);
 
 /// What every process of the job runs.
 #[derive(Debug)]
@@ -67,10 +72,7 @@ impl Death {
 #[derive(Debug)]
 enum Parent {
     /// This process: the bell rings when one has ended. There is no guardian when all is over.
-    Own {
-        guardian: Option<Guardian>,
-        bell: UnixStream,
-    },
+    Own { guardian: Option<Guardian>, bell: UnixStream },
     Keeper(Helm),
 }
 
@@ -99,6 +101,8 @@ pub(super) struct Crew {
     stops: Vec<(PeerId, bool)>,
     /// Memory of the ranks of this host that outlives their processes, if the job wants it and the system has it.
     ground: Option<Ground>,
+    /// When the processes are looked at even if no signal has announced a change.
+    look_due: Time,
     /// `/dev/null`, opened once: between a death and the resumption no file is opened.
     null: File,
 }
@@ -134,6 +138,7 @@ impl Crew {
             trouble: None,
             stops: vec![],
             ground: None,
+            look_due: Time(0),
             null: File::open(NULL).map_err(|error| Error::new(error.kind(), format!("{NULL}: {error}")))?,
         })
     }
@@ -335,11 +340,16 @@ impl Crew {
         self.pipes.finish(lines);
     }
 
+    /// When [`Crew::deaths`] looks at the processes even if no signal has announced a change.
+    pub(super) fn look_due(&self) -> Time {
+        if self.processes.is_empty() { Time(u64::MAX) } else { self.look_due }
+    }
+
     /// Who has died since the last call.
-    pub(super) fn deaths(&mut self) -> Vec<Death> {
+    pub(super) fn deaths(&mut self, now: Time) -> Vec<Death> {
         let dying = |peer| Some(Death::Dying(peer, self.processes.get(&peer)?.ending()?));
         let mut deaths: Vec<Death> = self.vigil.dead().into_iter().filter_map(dying).collect();
-        let changes = self.changes();
+        let changes = self.changes(now);
         // Those who die with the keeper do so after it: that is the end of the host, and no death of one of them.
         if self.is_forsaken() {
             return vec![];
@@ -361,9 +371,13 @@ impl Crew {
     }
 
     /// What has become of processes since the last call.
-    fn changes(&mut self) -> Vec<(PeerId, std::io::Result<Change>)> {
+    fn changes(&mut self, now: Time) -> Vec<(PeerId, std::io::Result<Change>)> {
+        let is_due = now >= self.look_due;
+        if is_due {
+            self.look_due = now.after(LOOK);
+        }
         match &mut self.parent {
-            Parent::Own { bell, .. } if rang(bell) => {
+            Parent::Own { bell, .. } if rang(bell) || is_due => {
                 let changes = self.processes.iter_mut();
                 changes.filter_map(|(peer, process)| Some((*peer, process.change().transpose()?))).collect()
             }
@@ -399,4 +413,27 @@ fn threads(cores: usize, ranks: usize) -> usize {
 fn cores(share: CoreShare) -> Option<String> {
     let (index, count) = (share.index as usize, share.count as usize);
     Binding::Auto.share(index, count, &binding::cores()).map(binding::text)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+    use super::*;
+
+    #[test]
+    fn death_without_a_signal_is_found_by_the_next_look() {
+        let (bell, _never_rings) = UnixStream::pair().unwrap();
+        bell.set_nonblocking(true).unwrap();
+        let mut crew = Crew::under(Parent::Own { guardian: None, bell }).unwrap();
+        assert_eq!((crew.deaths(Time(0)), crew.look_due()), (vec![], Time(u64::MAX)));
+        let order = Order { program: "/bin/true".into(), args: vec![], environment: vec![] };
+        crew.begin(PeerId(1), order, vec![], false).unwrap();
+        let pid = Pid::from_raw(crew.pid(PeerId(1)).unwrap().cast_signed()).unwrap();
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        let due = Time(0).after(LOOK);
+        assert_eq!((crew.deaths(Time(1)), crew.look_due()), (vec![], due));
+        assert_eq!(crew.deaths(due), [Death::Gone(PeerId(1), Exit::Status(0))]);
+        crew.kill_all();
+    }
 }

@@ -449,7 +449,8 @@ impl Fleet {
         let returns = self.returns.due_at().filter(|_| self.replaces);
         let attempts = self.attempts().map(|attempt| attempt.until);
         let look = self.crew.has_pulses().then_some(self.pulses.due);
-        late.chain(beat).chain(returns).chain(attempts).chain(look).fold(Time(u64::MAX), Time::min)
+        let due = late.chain(beat).chain(returns).chain(attempts).chain(look);
+        due.fold(self.crew.look_due(), Time::min)
     }
 
     /// Whether there is a host on which processes can be started.

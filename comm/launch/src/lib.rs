@@ -25,6 +25,7 @@ use ft_proto::wire::handshake::{JobKey, hex};
 mod agent;
 mod allocation;
 mod answering;
+mod boundary;
 mod cluster;
 mod console;
 mod control;
@@ -51,6 +52,7 @@ mod stdin;
 mod vigil;
 
 pub use agent::{agent, kept_agent};
+pub use boundary::{Optional, caught};
 pub use allocation::{Allocation, AllocationError, Surroundings, Tasks};
 pub use cluster::{Cluster, Host, HostError, HostList, Mapping, Placing};
 pub use console::{Console, ConsoleError, Stream};
@@ -72,6 +74,7 @@ pub use remote::quoted;
 use seen::Observer;
 pub use seen::Seen;
 use signals::Signals;
+pub use signals::reset_signals;
 pub use spec::{Ending, JobSpec, LaunchError};
 
 /// How long a host may have no address, and the longest pause before it is looked up again.
@@ -90,7 +93,7 @@ const OUT_OF_TIME: i32 = 124;
 /// not have written all of it then ([`Console::finish`]).
 ///
 /// The calling process is the launcher and belongs to the job: it adopts orphans among its descendants, and
-/// every child that it has when the job has ended is killed.
+/// every child that it has when the job has ended is killed. Its signals are reset ([`reset_signals`]).
 ///
 /// # Errors
 /// The job could not be launched; no process is left then either.
@@ -99,9 +102,11 @@ pub fn launch(
     console: &Console,
     observer: &mut dyn FnMut(Seen<'_>, Time),
 ) -> Result<Ending, LaunchError> {
+    reset_signals();
     limits::raise_open_files();
     let mut launcher = Launcher::new(spec, console)?;
-    let result = launcher.run(observer);
+    let mut observer = Optional::new("what watches the job", console, observer);
+    let result = launcher.run(&mut |seen: Seen<'_>, at| _ = observer.run(|observer| observer(seen, at)));
     // Whatever happened, nothing is left behind.
     launcher.fleet.end();
     result
@@ -144,6 +149,7 @@ struct Launcher {
     spares: HashSet<PeerId>,
     /// Control links that broke, and when to stop waiting for the exit of their process.
     broken: HashMap<PeerId, Time>,
+    console: Console,
     output: output::Output,
     stdin: stdin::Forwarder,
     ledger: Ledger,
@@ -185,6 +191,7 @@ impl Launcher {
             fleet: Fleet::new(&spec, &credentials, &doorman, &reach, clock.now())?,
             arbiter: Arbiter::new(spec.config.clone(), clock.now()),
             ledger: Ledger::new(spec.config.kills.clone(), spec.config.cuts.clone()),
+            console: console.clone(),
             output: output::Output::new(console.clone(), spec.output_to_stderr, spec.tag_output),
             stdin: stdin::Forwarder::default(),
             desk: std::mem::take(&mut spec.desk),
@@ -218,7 +225,7 @@ impl Launcher {
             self.hear();
             self.look_after_hosts(observer);
             self.heed_signals();
-            self.attend(observer);
+            self.at_desk(|launcher| launcher.attend(observer));
             self.heed_limit();
             self.arbiter.tick(self.clock.now());
         }
@@ -231,9 +238,11 @@ impl Launcher {
             for report in self.fleet.finish() {
                 self.report(report, observer);
             }
-            let last = self.desk.has_onlooker().then(|| self.look());
             let farewell = self.ending.take()?;
-            self.desk.close(self.clock.now(), farewell.code, &farewell.message, last);
+            self.at_desk(|launcher| {
+                let last = launcher.desk.has_onlooker().then(|| launcher.look());
+                launcher.desk.close(launcher.clock.now(), farewell.code, &farewell.message, last);
+            });
             return Some(Ending {
                 job: self.job.clone(),
                 code: farewell.code,
@@ -349,9 +358,21 @@ impl Launcher {
         }
     }
 
+    /// Does something at the desk. If that panics, nobody is served there any more, and the job continues.
+    fn at_desk(&mut self, work: impl FnOnce(&mut Self)) {
+        if let Err(why) = caught(|| work(self)) {
+            let desk = std::mem::take(&mut self.desk);
+            let _ = caught(|| drop(desk));
+            self.console.say(format_args!(
+                "ftrun: 'ftrun status', metrics and the dashboard failed ({why}) and are off from now on, and the job \
+                 continues; this is a defect of ftrun"
+            ));
+        }
+    }
+
     /// Tells whoever looks on what has happened.
     fn tell(&mut self, seen: Seen<'_>, now: Time, observer: &mut Observer<'_>) {
-        self.desk.note(seen, now);
+        self.at_desk(|launcher| launcher.desk.note(seen, now));
         observer(seen, now);
     }
 
@@ -386,9 +407,8 @@ impl Launcher {
     fn stands(&mut self, peer: PeerId, rank: Rank, observer: &mut Observer<'_>) {
         self.ledger.stands_on(self.fleet.spare_host_of(peer));
         if let Some((host, _)) = self.fleet.whereabouts(peer) {
-            let (seen, now) = (Seen::Stands { rank, host }, self.clock.now());
-            self.desk.note(seen, now);
-            observer(seen, now);
+            let host = host.to_owned();
+            self.tell(Seen::Stands { rank, host: &host }, self.clock.now(), observer);
         }
     }
 
@@ -535,10 +555,8 @@ impl Launcher {
             }
             Report::Lost { host, cause, peers } => {
                 peers.iter().for_each(|peer| self.last_words(*peer));
-                let (seen, now) =
-                    (Seen::Host { name: self.fleet.name(host), is_back: false }, self.clock.now());
-                self.desk.note(seen, now);
-                observer(seen, now);
+                let name = self.fleet.name(host).to_owned();
+                self.tell(Seen::Host { name: &name, is_back: false }, self.clock.now(), observer);
                 match self.fleet.has_a_host() {
                     true => self.arbiter.host_lost(self.clock.now(), host, &peers, &cause),
                     false => self.arbiter.end(self.clock.now(), 1, format!("no host is left: {cause}")),

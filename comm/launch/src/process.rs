@@ -19,7 +19,7 @@ use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions};
 use serde::{Deserialize, Serialize};
 
-use super::signals::{bell, rang};
+use super::signals::{bell, rang, reset_signals};
 use super::standing;
 use ft_comm::binding;
 use ft_comm::time::Clock;
@@ -267,6 +267,7 @@ fn end_children() -> bool {
 /// # Errors
 /// The operating system refuses.
 pub fn stand_for(mut command: Command) -> std::io::Result<()> {
+    reset_signals();
     // Hydra tells of failures by a signal that would end this one.
     let _notices = bell(&[signal_hook::consts::SIGUSR1])?;
     command.env(ENV_PARENT, std::process::id().to_string()).spawn()?.wait().map(|_| ())

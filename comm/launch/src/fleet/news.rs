@@ -46,7 +46,7 @@ impl Fleet {
     /// What has happened since the last call, in order.
     pub(crate) fn serve(&mut self, now: Time) -> Vec<Report> {
         let mut reports = Vec::new();
-        let deaths = self.crew.deaths();
+        let deaths = self.crew.deaths(now);
         self.pump(&deaths, &mut reports); // what a process has said last comes before its end
         let stops = self.crew.stops().into_iter();
         reports.extend(stops.map(|(peer, is_stopped)| Report::Stopped { peer, is_stopped }));
