@@ -353,6 +353,23 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Ranks that protect each other, and how many of them may be lost at once, for a job that
+    /// needs each of its ranks.
+    fn protected(&self) -> Vec<(Vec<usize>, usize)> {
+        let (options, layout) = (&self.options, &self.layout);
+        match self.scheme {
+            // Memory that processes leave on their host restores any number of them.
+            _ if options.keep_memory => vec![],
+            // Files of another level may have what is missing.
+            _ if options.levels.as_ref().is_some_and(|levels| !levels.above.is_empty()) => vec![],
+            // An app that does without lost ranks needs no redundancy for that.
+            Scheme::None if options.on_failure == OnFailure::Rebuild => {
+                vec![((0..layout.total_ranks()).collect(), 0)]
+            }
+            _ => groups(layout),
+        }
+    }
+
     /// What the arbiter goes by.
     fn config(&self) -> Config {
         let Self { options, layout, selection, cluster, .. } = self;
@@ -382,6 +399,7 @@ impl<'a> Prepared<'a> {
             max_restarts: u32::try_from(options.max_restarts).unwrap_or(u32::MAX),
             interval: options.heartbeat_interval(),
             timeout: options.heartbeat_timeout(),
+            groups: self.protected(),
             messages: options.message_settings(table, hosts, crowded),
             layers: layers.into_iter().map(|(layer, settings)| (layer.to_owned(), settings)).collect(),
             kills: self.kills.clone(),
@@ -389,14 +407,14 @@ impl<'a> Prepared<'a> {
             mtbf: options.mtbf.map(|seconds| Mtbf {
                 mean: Duration::from_secs_f64(seconds),
                 seed: options.seed,
-                groups: layout
-                    .groups
-                    .iter()
-                    .map(|group| (group.members.clone(), group.tolerance()))
-                    .collect(),
+                groups: groups(layout),
             }),
         }
     }
+}
+
+fn groups(layout: &GroupLayout) -> Vec<(Vec<usize>, usize)> {
+    layout.groups.iter().map(|group| (group.members.clone(), group.tolerance())).collect()
 }
 
 /// Tells the other processes of `mpirun`, which wait for the first rank, that there will be none. Not every `mpirun` ends them where the first ends.

@@ -81,7 +81,11 @@ impl Display {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::term_like(screen));
             bar.with_style(style("{spinner} {elapsed} {msg}"))
         });
-        Self(Optional::new("the display", console, Drawn { console: console.clone(), bar, can_draw, account }))
+        Self(Optional::new(
+            "the display",
+            console,
+            Drawn { console: console.clone(), bar, can_draw, account },
+        ))
     }
 
     pub(crate) fn show(&mut self, event: &Event, at: Time) {
@@ -132,11 +136,12 @@ impl Drawn {
     }
 }
 
-/// Whether it is said to those who have not asked to hear all: they asked for the watchdog, or a promise is not kept.
+/// Whether it is said to those who have not asked to hear all: they asked for the watchdog, a
+/// promise is not kept, or the job waits for a rank that nobody could replace.
 fn is_wanted(event: &Event) -> bool {
     match event {
         Event::Saved { saved, .. } => saved.error.is_some(),
-        event => matches!(event, Event::Stalled { .. }),
+        event => matches!(event, Event::Stalled { .. } | Event::Silent { .. } | Event::HeardAgain { .. }),
     }
 }
 
@@ -181,6 +186,14 @@ impl Account {
             }
             Event::Resumed { steps_lost, .. } => {
                 Some(format!("state restored from {}, {steps_lost} steps are done again", self.source))
+            }
+            Event::Silent { rank, timeout, limit } => Some(format!(
+                "rank {rank} is silent for {} s; the job would not survive its loss, so it is waited for up to {} s",
+                timeout.as_secs_f64(),
+                limit.as_secs_f64()
+            )),
+            Event::HeardAgain { rank, silent } => {
+                Some(format!("rank {rank} is heard again after {:.1} s", silent.as_secs_f64()))
             }
             Event::Stalled { account } => Some(account.clone()),
             Event::Finished { .. } => detail("all ranks are done".into()),

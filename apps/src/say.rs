@@ -12,12 +12,12 @@ use clap::builder::styling::{AnsiColor, Style};
 const WRONG: Style = AnsiColor::Red.on_default().bold();
 const NEWS: Style = Style::new().bold();
 
-/// Fewest columns of a terminal that is drawn on. A new pseudo-terminal has none before somebody says how wide it is, as in
-/// containers and under `ssh -tt` without a terminal.
+/// Fewest columns of a terminal that is drawn on. A new pseudo-terminal has none before somebody
+/// says how wide it is, as in containers and under `ssh -tt` without a terminal.
 const COLUMNS_LEAST: u16 = 20;
 
-/// Returns `true` if lines of this stream can be drawn over: it is a terminal that can move its cursor and is wide enough, and
-/// this process is not in the background of it.
+/// Returns `true` if lines of this stream can be drawn over: it is a terminal that can move its
+/// cursor and is wide enough, and this process is not in the background of it.
 pub(crate) fn can_draw(stream: impl AsFd + IsTerminal) -> bool {
     let columns = rustix::termios::tcgetwinsize(&stream).map_or(0, |size| size.ws_col);
     let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");

@@ -1,4 +1,5 @@
-//! Parts of the launcher that a job can do without, such as its display and its dashboard: a defect there must not end the job.
+//! Parts of the launcher that a job can do without, such as its display and its dashboard: a defect
+//! there must not end the job.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -33,7 +34,8 @@ impl<T> Optional<T> {
         Self { part: Some(part), name, console: console.clone() }
     }
 
-    /// Has the part do something, unless it is off. If it panics, a line on the console says so, and it is off from then on.
+    /// Has the part do something, unless it is off. If it panics, a line on the console says so,
+    /// and it is off from then on.
     pub fn run<R>(&mut self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut part = self.part.take()?;
         match caught(|| work(&mut part)) {

@@ -37,7 +37,8 @@ use pulses::Pulses;
 /// Where nothing comes from.
 const NULL: &str = "/dev/null";
 
-/// A signal that announces a change of a process can be lost. So the processes are looked at once in this time.
+/// A signal that announces a change of a process can be lost. So the processes are looked at once
+/// in this time.
 pub(super) const LOOK: Duration = Duration::from_secs(1);
 
 /// What every process of the job runs.
@@ -72,7 +73,10 @@ impl Death {
 #[derive(Debug)]
 enum Parent {
     /// This process: the bell rings when one has ended. There is no guardian when all is over.
-    Own { guardian: Option<Guardian>, bell: UnixStream },
+    Own {
+        guardian: Option<Guardian>,
+        bell: UnixStream,
+    },
     Keeper(Helm),
 }
 
@@ -383,6 +387,10 @@ impl Crew {
             }
             Parent::Own { .. } => vec![],
             Parent::Keeper(helm) => {
+                // Only the keeper hears of the end of its children.
+                if is_due && helm.is_stopped() && self.processes.values().any(Process::awaits_reaping) {
+                    helm.wake();
+                }
                 helm.changes().into_iter().map(|(peer, change)| (peer, Ok(change))).collect()
             }
         }

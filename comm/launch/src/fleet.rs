@@ -87,6 +87,9 @@ pub(super) struct Fleet {
     drained: BTreeSet<usize>,
     /// Hosts that are given up.
     removed: BTreeSet<usize>,
+    /// Hosts whose agents are silent, and that are waited for, as the job would not survive their
+    /// loss.
+    awaited: BTreeSet<usize>,
     /// Hosts that were added, and have not answered yet.
     added: BTreeSet<usize>,
     /// Hosts that are lost are of use again: processes are replaced, and the job is not over.

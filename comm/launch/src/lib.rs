@@ -17,6 +17,7 @@ use ft_comm::limits;
 use ft_comm::time::{Clock, Time};
 use ft_comm::transport::{Accepted, Credentials, Doorman, is_shortage, timespec};
 use ft_proto::arbiter::{Arbiter, Effect, Event, Exit};
+use ft_proto::member::LEASE_TIMEOUTS;
 use ft_proto::rank::{PeerId, Rank};
 use ft_proto::wire::agent::Held;
 use ft_proto::wire::control::{News, ToArbiter};
@@ -52,8 +53,8 @@ mod stdin;
 mod vigil;
 
 pub use agent::{agent, kept_agent};
-pub use boundary::{Optional, caught};
 pub use allocation::{Allocation, AllocationError, Surroundings, Tasks};
+pub use boundary::{Optional, caught};
 pub use cluster::{Cluster, Host, HostError, HostList, Mapping, Placing};
 pub use console::{Console, ConsoleError, Stream};
 use control::Control;
@@ -93,7 +94,8 @@ const OUT_OF_TIME: i32 = 124;
 /// not have written all of it then ([`Console::finish`]).
 ///
 /// The calling process is the launcher and belongs to the job: it adopts orphans among its descendants, and
-/// every child that it has when the job has ended is killed. Its signals are reset ([`reset_signals`]).
+/// every child that it has when the job has ended is killed. Its signals are reset
+/// ([`reset_signals`]).
 ///
 /// # Errors
 /// The job could not be launched; no process is left then either.
@@ -157,6 +159,10 @@ struct Launcher {
     /// It was said that there are no files left.
     ran_out: bool,
     ending: Option<Farewell>,
+    /// When the last turn began, and the last time that this process did not run for long: until
+    /// when, and for how long.
+    turn: Time,
+    absence: Option<(Time, Duration)>,
     /// A signal that ends the job when its checkpoint is in files, and when to stop waiting for that.
     saving: Option<(Signal, Time)>,
     /// Why the job could not be launched.
@@ -205,6 +211,8 @@ impl Launcher {
             broken: HashMap::new(),
             ran_out: false,
             ending: None,
+            turn: clock.now(),
+            absence: None,
             saving: None,
             refused: None,
         })
@@ -217,6 +225,7 @@ impl Launcher {
                 return Ok(ending);
             }
             self.wait();
+            self.note_absence();
             self.listen();
             self.look_after_processes(observer);
             if let Some(error) = self.refused.take() {
@@ -238,11 +247,8 @@ impl Launcher {
             for report in self.fleet.finish() {
                 self.report(report, observer);
             }
+            self.at_desk(Self::close_desk);
             let farewell = self.ending.take()?;
-            self.at_desk(|launcher| {
-                let last = launcher.desk.has_onlooker().then(|| launcher.look());
-                launcher.desk.close(launcher.clock.now(), farewell.code, &farewell.message, last);
-            });
             return Some(Ending {
                 job: self.job.clone(),
                 code: farewell.code,
@@ -334,6 +340,8 @@ impl Launcher {
                 }
             }
             Effect::End { code, message } => {
+                let cause = self.blames_itself(now).filter(|_| code != 0);
+                let message = cause.map_or(message.clone(), |cause| format!("{cause}: {message}"));
                 self.output.job_is_over();
                 self.dismiss_early(&News::Ended { code, message: message.clone() });
                 self.ending = Some(Farewell { code, message, until: now.after(GRACE), killed: false });
@@ -358,7 +366,16 @@ impl Launcher {
         }
     }
 
-    /// Does something at the desk. If that panics, nobody is served there any more, and the job continues.
+    /// Tells those at the desk how the job has ended.
+    fn close_desk(&mut self) {
+        let last = self.desk.has_onlooker().then(|| self.look());
+        if let Some(Farewell { code, message, .. }) = &self.ending {
+            self.desk.close(self.clock.now(), *code, message, last);
+        }
+    }
+
+    /// Does something at the desk. If that panics, nobody is served there any more, and the job
+    /// continues.
     fn at_desk(&mut self, work: impl FnOnce(&mut Self)) {
         if let Err(why) = caught(|| work(self)) {
             let desk = std::mem::take(&mut self.desk);
@@ -446,6 +463,35 @@ impl Launcher {
         let _ = rustix::event::poll(&mut fds, Some(&timespec(until.since(now))));
     }
 
+    /// A turn takes a heartbeat interval at most. If much more time has passed, this process was
+    /// stopped or had no core.
+    fn note_absence(&mut self) {
+        let now = self.clock.now();
+        let away = now.since(std::mem::replace(&mut self.turn, now));
+        if away > self.lease() {
+            self.absence = Some((now, away));
+            self.output
+                .note("launcher", format!("it did not run for {:.0} s\n", away.as_secs_f64()).as_bytes());
+        }
+    }
+
+    /// How long ranks and agents go on without a sign of life from this process.
+    fn lease(&self) -> Duration {
+        self.spec.config.timeout * LEASE_TIMEOUTS
+    }
+
+    /// Why the job ends, if that follows from a time in which this process did not run.
+    fn blames_itself(&self, now: Time) -> Option<String> {
+        let is_recent = |until: Time| now.since(until) < self.spec.config.timeout * 2;
+        let (_, away) = self.absence.filter(|(until, _)| is_recent(*until))?;
+        Some(format!(
+            "the launcher itself did not run for {:.0} s (stopped, or its host was paused), and ranks and agents that hear \
+             nothing from it for {} s end themselves; --heartbeat-timeout makes that longer",
+            away.as_secs_f64(),
+            self.lease().as_secs_f64()
+        ))
+    }
+
     /// New connections.
     fn listen(&mut self) {
         for accepted in self.doorman.serve(self.clock.now()) {
@@ -506,7 +552,9 @@ impl Launcher {
 
     /// What has happened to processes, here and elsewhere.
     fn look_after_processes(&mut self, observer: &mut Observer<'_>) {
-        for report in self.fleet.serve(self.clock.now()) {
+        let arbiter = &self.arbiter;
+        let reports = self.fleet.serve(self.clock.now(), &|peers| arbiter.bears(peers));
+        for report in reports {
             self.report(report, observer);
         }
     }
@@ -642,6 +690,7 @@ impl Launcher {
             self.fleet.signal_all(Signal::STOP);
             let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
             self.fleet.signal_all(Signal::CONT);
+            self.turn = self.clock.now(); // the job was stopped as a whole
         }
     }
 }

@@ -165,6 +165,15 @@ impl Process {
         }
     }
 
+    /// Sends a signal to the process, but not to its children.
+    ///
+    /// # Errors
+    /// The operating system does not permit it, or the process is gone.
+    pub(super) fn signal_alone(&self, signal: Signal) -> std::io::Result<()> {
+        let Some(pid) = self.pid() else { return Ok(()) };
+        Ok(rustix::process::kill_process(pid, signal)?)
+    }
+
     /// What has become of a child, if that is something else than when it was last asked. Its end is told until it is reaped.
     ///
     /// # Errors
@@ -186,15 +195,29 @@ impl Process {
         Ok(is_new.then_some(if stopped { Change::Stopped } else { Change::GoesOn }))
     }
 
-    /// How it ends, while it is dying: known before its memory has been given back.
-    pub(super) fn ending(&self) -> Option<Exit> {
+    /// A field of `/proc/PID/stat`, by its number in proc(5), from 3.
+    fn field(&self, number: usize) -> Option<String> {
         let mut text = [0; 1024];
         let count = self.stat.as_ref()?.read_at(&mut text, 0).ok()?;
         let text = String::from_utf8_lossy(&text[..count]);
-        // The name of the program may have anything in it but comes before the last parenthesis (proc(5)): field 3 is
-        // the next, field 52 the status.
+        // The name of the program may have anything in it, but comes before the last parenthesis.
         let (_, fields) = text.rsplit_once(')')?;
-        let status: i32 = fields.split_whitespace().nth(52 - 3)?.parse().ok()?;
+        fields.split_whitespace().nth(number - 3).map(str::to_owned)
+    }
+
+    /// Returns `true` if a signal or a debugger has stopped the process.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.field(3).is_some_and(|state| matches!(&*state, "T" | "t"))
+    }
+
+    /// Returns `true` if the process has ended and nobody has reaped it.
+    pub(super) fn awaits_reaping(&self) -> bool {
+        self.field(3).is_some_and(|state| state == "Z")
+    }
+
+    /// How it ends, while it is dying: known before its memory has been given back.
+    pub(super) fn ending(&self) -> Option<Exit> {
+        let status: i32 = self.field(52)?.parse().ok()?;
         let status = ExitStatus::from_raw(status);
         status.code().map(Exit::Status).or_else(|| status.signal().map(Exit::Signal))
     }
@@ -322,6 +345,7 @@ mod tests {
             rustix::process::waitid(WaitId::Pid(pid), state | WaitIdOptions::NOWAIT).unwrap();
         };
         wait_for(WaitIdOptions::STOPPED);
+        assert!(process.is_stopped() && !process.awaits_reaping());
         assert_eq!(process.change().unwrap(), Some(Change::Stopped));
         assert_eq!(process.change().unwrap(), None);
         process.signal(Signal::CONT).unwrap();
@@ -330,6 +354,7 @@ mod tests {
         process.signal(Signal::KILL).unwrap();
         wait_for(WaitIdOptions::EXITED);
         assert_eq!(process.change().unwrap(), Some(Change::Ended(Exit::Signal(9))));
+        assert!(!process.is_stopped() && process.awaits_reaping());
         process.reap();
     }
 

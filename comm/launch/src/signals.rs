@@ -9,13 +9,15 @@ use nix::sys::signal::SigSet;
 use rustix::process::Signal;
 use signal_hook::consts::{FORBIDDEN, SIGHUP, SIGPIPE};
 
-/// Undoes what this process has inherited of signals from the process that started it: no signal is blocked in this thread
-/// and in the threads and processes that it starts from now on, and a program that is started from here begins with the
-/// default action of each signal. A supervisor that waits for its own signals with `signalfd` or `sigwait` often leaves them
-/// blocked, and then neither the end of a rank nor a request to end the job would arrive here.
+/// Undoes what this process has inherited of signals from the process that started it: no signal is
+/// blocked in this thread and in the threads and processes that it starts from now on, and a
+/// program that is started from here begins with the default action of each signal. A supervisor
+/// that waits for its own signals with `signalfd` or `sigwait` often leaves them blocked, and then
+/// neither the end of a rank nor a request to end the job would arrive here.
 ///
-/// A signal that was ignored still has no effect on this process: it is caught, because `exec` resets handlers only. SIGHUP
-/// stays ignored, also for the programs that are started, because that is the purpose of `nohup`.
+/// A signal that was ignored still has no effect on this process: it is caught, because `exec`
+/// resets handlers only. SIGHUP stays ignored, also for the programs that are started, because that
+/// is the purpose of `nohup`.
 pub fn reset_signals() {
     let _ = SigSet::empty().thread_set_mask();
     // The standard library ignores SIGPIPE in this process, and resets it for those that it starts.

@@ -8,7 +8,8 @@ use rustix::process::Signal;
 use crate::common::{LONG, POISSON, Run, Running, built};
 use crate::hosts::{LIKE_SSH, over};
 
-/// Starts a program with all signals blocked, as a supervisor does that waits for its own ones with `signalfd`.
+/// Starts a program with all signals blocked, as a supervisor does that waits for its own ones with
+/// `signalfd`.
 fn with_blocked_signals(run: Run) -> Running {
     let thread = std::thread::spawn(|| {
         SigSet::all().thread_block().unwrap();
@@ -39,9 +40,7 @@ fn job_started_with_blocked_signals_is_ended_by_a_signal() {
 fn rank_starts_with_a_clean_mask_and_default_dispositions() {
     let rank = "grep -E 'Sig(Blk|Ign)' /proc/self/status";
     for hosts in ["", "--hosts 127.0.0.2 --launcher-exec $1 "] {
-        let script = format!(
-            "trap '' QUIT USR2 ALRM CHLD XCPU; exec \"$0\" -n 1 {hosts}/bin/sh -c \"$2\""
-        );
+        let script = format!("trap '' QUIT USR2 ALRM CHLD XCPU; exec \"$0\" -n 1 {hosts}/bin/sh -c \"$2\"");
         let (folder, _) = over(LIKE_SSH, "");
         let run = Run::program(Path::new("/bin/sh"), "-c").arg(script).arg(built().join("ftrun"));
         let outcome = with_blocked_signals(run.arg(folder.path().join("exec")).arg(rank)).finish().expect(0);

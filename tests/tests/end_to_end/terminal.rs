@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::common::{Outcome, Run, built};
 
-/// Runs a line of a shell on a new terminal, whose size nobody has set; None where no program for that is installed. In the line
-/// `$F` is `ftrun`.
+/// Runs a line of a shell on a new terminal, whose size nobody has set; None where no program for
+/// that is installed. In the line `$F` is `ftrun`.
 fn on_a_terminal(line: &str) -> Option<Outcome> {
     let script = Path::new("/usr/bin/script");
     if !script.is_file() {
