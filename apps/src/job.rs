@@ -17,7 +17,7 @@ use ft_comm::limits;
 use ft_comm::transport::{Carrier, Congestion, ENV_TRANSPORT, HOST_OF_LAUNCHER, shortcomings};
 use ft_launch::{
     Allocation, Cluster, Console, ConsoleError, Desk, Elsewhere, Ending, JobSpec, LaunchError, MpiTask, SELF,
-    Seen, StandardInput, Stream, has_input, launch,
+    Seen, StandardInput, Stream, caught, has_input, launch,
 };
 use ft_proto::arbiter::{self, Config, Mtbf};
 use ft_threads::ENV_THREADS;
@@ -148,7 +148,16 @@ fn try_run(
         let _ = SavedSets::remove(&dir.join(&ending.job));
     }
     let exposed = if replaces { footing.exposed(ending.elapsed) } else { Duration::ZERO };
-    let status = prepared.conclude(&ending, exposed, recorder, console).map_err(failed)?;
+    let concluded = caught(|| prepared.conclude(&ending, exposed, recorder, console));
+    let status = concluded
+        .map_err(|why| Refusal {
+            status: u8::try_from(ending.code.max(1)).unwrap_or(1),
+            text: format!(
+                "the job has ended with status {}, but its report failed ({why}); this is a defect of ftrun",
+                ending.code
+            ),
+        })?
+        .map_err(failed)?;
     // Only now is nothing of it needed any more. A job that never came to a result, or was only
     // measured, has not used up the checkpoints that it was resumed from.
     let is_done = status == 0 && has_result && !(is_trial && options.is_resumed());
@@ -392,6 +401,23 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Ranks that protect each other, and how many of them may be lost at once, for a job that
+    /// needs each of its ranks.
+    fn protected(&self) -> Vec<(Vec<usize>, usize)> {
+        let (options, layout) = (&self.options, &self.layout);
+        match self.scheme {
+            // Memory that processes leave on their host restores any number of them.
+            _ if options.keep_memory => vec![],
+            // Files of another level may have what is missing.
+            _ if options.levels.as_ref().is_some_and(|levels| !levels.above.is_empty()) => vec![],
+            // An app that does without lost ranks needs no redundancy for that.
+            Scheme::None if options.on_failure == OnFailure::Rebuild => {
+                vec![((0..layout.total_ranks()).collect(), 0)]
+            }
+            _ => groups(layout),
+        }
+    }
+
     /// What the arbiter goes by.
     fn config(&self) -> Config {
         let Self { options, layout, selection, cluster, .. } = self;
@@ -421,6 +447,7 @@ impl<'a> Prepared<'a> {
             max_restarts: u32::try_from(options.max_restarts).unwrap_or(u32::MAX),
             interval: options.heartbeat_interval(),
             timeout: options.heartbeat_timeout(),
+            groups: self.protected(),
             messages: options.message_settings(table, hosts, crowded),
             layers: layers.into_iter().map(|(layer, settings)| (layer.to_owned(), settings)).collect(),
             kills: self.kills.clone(),
@@ -428,14 +455,14 @@ impl<'a> Prepared<'a> {
             mtbf: options.mtbf.map(|seconds| Mtbf {
                 mean: Duration::from_secs_f64(seconds),
                 seed: options.seed,
-                groups: layout
-                    .groups
-                    .iter()
-                    .map(|group| (group.members.clone(), group.tolerance()))
-                    .collect(),
+                groups: groups(layout),
             }),
         }
     }
+}
+
+fn groups(layout: &GroupLayout) -> Vec<(Vec<usize>, usize)> {
+    layout.groups.iter().map(|group| (group.members.clone(), group.tolerance())).collect()
 }
 
 /// Tells the other processes of `mpirun`, which wait for the first rank, that there will be none. Not every `mpirun` ends them where the first ends.

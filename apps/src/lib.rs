@@ -67,6 +67,7 @@ use crate::job::{AS_AGENT, AS_GUARDIAN, AS_KEEPER, AS_RANK, KEPT};
 
 /// What the command `ftrun` does, with the arguments of this process: launcher, keeper, agent, guardian or rank.
 pub fn main() -> ExitCode {
+    ft_launch::reset_signals();
     ft_comm::limits::report_failed_writes();
     let argv: Vec<OsString> = std::env::args_os().collect();
     keep_name();

@@ -2,25 +2,31 @@
 //! now and then how far the work is.
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Result};
+use std::io::Result;
 use std::time::Duration;
 
 use ft_comm::list;
 use ft_comm::time::Time;
-use ft_launch::{Console, Stream};
+use ft_launch::{Console, Optional, Stream};
 use ft_proto::arbiter::Event;
 use ft_proto::rank::Rank;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
+use crate::say::can_draw;
 use crate::words::count;
 
 /// Between two lines in a log about how far the work is.
 const LOGGED_EVERY: Duration = Duration::from_secs(10);
 
-/// What people see of a running job.
-pub(crate) struct Display {
+/// What people see of a running job. A defect of it does not end the job.
+pub(crate) struct Display(Optional<Drawn>);
+
+/// The parts of a display.
+struct Drawn {
     console: Console,
     bar: Option<ProgressBar>,
+    /// Whether it can be drawn on now.
+    can_draw: fn() -> bool,
     account: Account,
 }
 
@@ -42,7 +48,7 @@ struct Account {
 
 /// Whether somebody is looking.
 pub(crate) fn is_watched(quiet: bool) -> bool {
-    !quiet && std::io::stderr().is_terminal()
+    !quiet && can_draw(std::io::stderr())
 }
 
 pub(crate) fn style(template: &str) -> ProgressStyle {
@@ -60,16 +66,43 @@ impl Display {
         cuts: Vec<String>,
         on_disk: bool,
     ) -> Self {
-        let bar = is_watched(quiet).then(|| {
-            let screen = ProgressDrawTarget::term_like(Box::new(Screen(console.clone())));
-            let bar = ProgressBar::with_draw_target(None, screen);
+        let screen = is_watched(quiet).then(|| Box::new(Screen(console.clone())) as Box<dyn TermLike>);
+        let can_draw = || can_draw(std::io::stderr());
+        Self::on(screen, can_draw, console, Account::new(verbose, kills, cuts, on_disk))
+    }
+
+    fn on(
+        screen: Option<Box<dyn TermLike>>,
+        can_draw: fn() -> bool,
+        console: &Console,
+        account: Account,
+    ) -> Self {
+        let bar = screen.map(|screen| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::term_like(screen));
             bar.with_style(style("{spinner} {elapsed} {msg}"))
         });
-        let console = console.clone();
-        Self { console, bar, account: Account::new(verbose, kills, cuts, on_disk) }
+        Self(Optional::new(
+            "the display",
+            console,
+            Drawn { console: console.clone(), bar, can_draw, account },
+        ))
     }
 
     pub(crate) fn show(&mut self, event: &Event, at: Time) {
+        self.0.run(|drawn| drawn.show(event, at));
+    }
+
+    pub(crate) fn say(&mut self, line: String) {
+        self.0.run(|drawn| drawn.say(line));
+    }
+
+    pub(crate) fn finish(mut self) {
+        self.0.run(Drawn::finish);
+    }
+}
+
+impl Drawn {
+    fn show(&mut self, event: &Event, at: Time) {
         let timed = |text: String| format!("ftrun: {:9.6} s  {text}", at.seconds());
         let said = self.account.hear(event).map(timed);
         let Some(bar) = &self.bar else {
@@ -78,6 +111,10 @@ impl Display {
             let said = said.filter(|_| self.account.verbose || is_wanted(event));
             return said.into_iter().chain(progress).for_each(|line| self.console.say(line));
         };
+        if !(self.can_draw)() {
+            // In the background, or too narrow for now.
+            return said.into_iter().for_each(|line| self.console.say(line));
+        }
         said.into_iter().for_each(|line| bar.println(line));
         // Somebody who holds the terminal sees nothing move. What is drawn would end a prompt.
         if self.console.is_full(Stream::Error) || self.console.has_open_line(Stream::Error) {
@@ -95,23 +132,28 @@ impl Display {
     }
 
     /// Prints a line above the one that shows how far the work is.
-    pub(crate) fn say(&self, line: String) {
-        match &self.bar {
+    fn say(&self, line: String) {
+        match self.bar.as_ref().filter(|_| (self.can_draw)()) {
             Some(bar) => bar.println(line),
             None => self.console.say(line),
         }
     }
 
-    pub(crate) fn finish(self) {
-        self.bar.into_iter().for_each(|bar| bar.finish_and_clear());
+    fn finish(&mut self) {
+        let Some(bar) = self.bar.take() else { return };
+        if !(self.can_draw)() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        bar.finish_and_clear();
     }
 }
 
-/// Whether it is said to those who have not asked to hear all: they asked for the watchdog, or a promise is not kept.
+/// Whether it is said to those who have not asked to hear all: they asked for the watchdog, a
+/// promise is not kept, or the job waits for a rank that nobody could replace.
 fn is_wanted(event: &Event) -> bool {
     match event {
         Event::Saved { saved, .. } => saved.error.is_some(),
-        event => matches!(event, Event::Stalled { .. }),
+        event => matches!(event, Event::Stalled { .. } | Event::Silent { .. } | Event::HeardAgain { .. }),
     }
 }
 
@@ -156,6 +198,14 @@ impl Account {
             }
             Event::Resumed { steps_lost, .. } => {
                 Some(format!("state restored from {}, {steps_lost} steps are done again", self.source))
+            }
+            Event::Silent { rank, timeout, limit } => Some(format!(
+                "rank {rank} is silent for {} s; the job would not survive its loss, so it is waited for up to {} s",
+                timeout.as_secs_f64(),
+                limit.as_secs_f64()
+            )),
+            Event::HeardAgain { rank, silent } => {
+                Some(format!("rank {rank} is heard again after {:.1} s", silent.as_secs_f64()))
             }
             Event::Stalled { account } => Some(account.clone()),
             Event::Finished { .. } => detail("all ranks are done".into()),
@@ -263,6 +313,64 @@ mod tests {
             ["40 %, step 11, 1 checkpoint, 0 failures", "40 %, step 21.5, 1 checkpoint, 0 failures"]
         );
         assert_eq!(lines(false, &[5.0, 11.0, 30.0]), [""; 0]);
+    }
+
+    /// A terminal whose width nobody should ask for.
+    #[derive(Debug)]
+    struct Broken;
+
+    impl TermLike for Broken {
+        fn width(&self) -> u16 {
+            panic!("planted")
+        }
+
+        fn move_cursor_up(&self, _: usize) -> Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _: usize) -> Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _: usize) -> Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _: usize) -> Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, _: &str) -> Result<()> {
+            Ok(())
+        }
+
+        fn write_str(&self, _: &str) -> Result<()> {
+            Ok(())
+        }
+
+        fn clear_line(&self) -> Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn panic_while_drawing_turns_the_display_off() {
+        let console = Console::new().unwrap();
+        let lost = Event::Lost { rank: 1, cause: "killed by signal 9".into(), generation: None };
+        let mut display = Display::on(Some(Box::new(Broken)), || true, &console, account(false));
+        display.show(&lost, at(1.0));
+        assert_eq!(display.0.run(|_| ()), None);
+        display.show(&lost, at(2.0));
+        display.finish();
+        // Where nothing can be drawn now, lines are printed as they are.
+        let mut display = Display::on(Some(Box::new(Broken)), || false, &console, account(false));
+        display.show(&lost, at(1.0));
+        assert_eq!(display.0.run(|_| ()), Some(()));
+        display.finish();
     }
 
     #[test]

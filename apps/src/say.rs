@@ -2,7 +2,8 @@
 //! a stream is an error, and never a panic. While a job runs, its console prints.
 
 use std::fmt::Display;
-use std::io::Write as _;
+use std::io::{IsTerminal, Write as _};
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
@@ -11,6 +12,21 @@ use ft_comm::limits;
 
 const WRONG: Style = AnsiColor::Red.on_default().bold();
 const NEWS: Style = Style::new().bold();
+
+/// Fewest columns of a terminal that is drawn on. A new pseudo-terminal has none before somebody
+/// says how wide it is, as in containers and under `ssh -tt` without a terminal.
+const COLUMNS_LEAST: u16 = 20;
+
+/// Returns `true` if lines of this stream can be drawn over: it is a terminal that can move its
+/// cursor and is wide enough, and this process is not in the background of it.
+pub(crate) fn can_draw(stream: impl AsFd + IsTerminal) -> bool {
+    let columns = rustix::termios::tcgetwinsize(&stream).map_or(0, |size| size.ws_col);
+    let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");
+    // A terminal that controls no session has no background.
+    let foreground = rustix::termios::tcgetpgrp(&stream);
+    let is_behind = foreground.is_ok_and(|group| group != rustix::process::getpgrp());
+    stream.is_terminal() && !is_dumb && columns >= COLUMNS_LEAST && !is_behind
+}
 
 /// A line for standard error: something went wrong.
 pub(crate) fn wrong(text: impl Display) -> String {

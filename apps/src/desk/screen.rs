@@ -1,6 +1,6 @@
 //! `ftrun top`: how a job is, drawn again every second on a terminal. Where there is none it is said once.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use ft_launch::{Inquiry, InquiryError};
 
 use super::Refusal;
 use super::words::{self, Line};
-use crate::say::page;
+use crate::say::{can_draw, page};
 
 /// From one look to the next.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ const ERASE_REST: &str = "\x1b[J";
 
 /// Draws until the job has ended.
 pub(super) fn run(mut inquiry: Inquiry) -> Result<ExitCode, Refusal> {
-    if !can_draw() {
+    if !can_draw(std::io::stdout()) {
         return Ok(page(words::text(&words::status(&inquiry.status()?))));
     }
     loop {
@@ -40,6 +40,10 @@ pub(super) fn run(mut inquiry: Inquiry) -> Result<ExitCode, Refusal> {
 /// Draws once, and stays for a while; false if the terminal is gone.
 fn look(inquiry: &mut Inquiry) -> Result<bool, InquiryError> {
     let status = inquiry.status()?;
+    if !can_draw(std::io::stdout()) {
+        // In the background, or too narrow for now.
+        return inquiry.stay(PAUSE).map(|()| true);
+    }
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
     let size = size.map(|size| (usize::from(size.ws_row), usize::from(size.ws_col)));
     let size = size.filter(|(rows, columns)| *rows > 0 && *columns > 0).unwrap_or(ROWS_AND_COLUMNS);
@@ -50,10 +54,6 @@ fn look(inquiry: &mut Inquiry) -> Result<bool, InquiryError> {
         return Ok(false);
     }
     inquiry.stay(PAUSE).map(|()| true)
-}
-
-fn can_draw() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|kind| kind != "dumb")
 }
 
 /// What draws these lines over those of before. Lines that are too long are cut, and the last line says how many do not fit.

@@ -24,6 +24,7 @@ use super::executable;
 use super::gauge::Gauge;
 use super::invitation::Invitation;
 use super::keeper::{Handed, Helm, become_keeper};
+use super::signals::reset_signals;
 use ft_comm::limits;
 use ft_comm::time::{Clock, Time};
 use ft_comm::transport::{Address, ENV_HOST, ENV_LISTEN, HOST_OF_LAUNCHER, Target, connect, timespec};
@@ -82,6 +83,7 @@ struct Agent {
 /// [`keep`](super::keep), and `build` the number of its build, as [`JobSpec::build`](super::JobSpec::build). Returns only if there is no such
 /// launcher, or one of another build.
 pub fn agent(keeper: &str, build: u32) -> String {
+    reset_signals();
     limits::raise_open_files();
     let mut line = String::new();
     let stdin = std::io::stdin().lock();
@@ -309,8 +311,9 @@ impl Agent {
 
     /// Says what has happened to the processes: what they have printed, then who has died.
     fn report(&mut self) {
-        let deaths = self.crew.deaths();
-        let (now, held, link) = (self.clock.now(), self.held(), &mut self.link);
+        let now = self.clock.now();
+        let deaths = self.crew.deaths(now);
+        let (held, link) = (self.held(), &mut self.link);
         self.crew.pump(now, &deaths, held, &mut |peer, error, lines| {
             link.send(&FromAgent::Output { peer, error, lines });
         });

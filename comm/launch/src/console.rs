@@ -15,9 +15,10 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
+use super::boundary::caught;
 use super::line_merger::{LineMerger, Source};
 use super::process::GRACE;
-use super::signals::{Signals, what_it_did};
+use super::signals::{Signals, reset_signals, what_it_did};
 use ft_comm::limits;
 use ft_comm::time::Clock;
 use ft_comm::transport::timespec;
@@ -97,6 +98,7 @@ impl Console {
     /// # Errors
     /// The operating system refuses a thread.
     pub fn new() -> Result<Self> {
+        reset_signals();
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let moved = Arc::new(rustix::event::eventfd(0, flags)?);
         let output = Lane::start(&moved)?;
@@ -235,11 +237,13 @@ impl Lane {
             };
             let is_lost = state.lost.iter().any(|(lost, _)| *lost == stream);
             drop(state);
-            let result = match stream {
+            // Whoever waits for this thread would wait for ever if it panicked.
+            let result = caught(|| match stream {
                 _ if is_lost => Ok(()),
                 Stream::Output => write_all(std::io::stdout().as_fd(), &bytes),
                 Stream::Error => write_all(std::io::stderr().as_fd(), &bytes),
-            };
+            });
+            let result = result.unwrap_or_else(|why| Err(Error::other(why)));
             let mut state = self.lock();
             state.waiting -= bytes.len();
             state.lost.extend(result.err().map(|error| (stream, Some(error))));

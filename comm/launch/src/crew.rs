@@ -8,6 +8,7 @@ use std::io::Error;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -36,6 +37,10 @@ use pulses::Pulses;
 
 /// Where nothing comes from.
 const NULL: &str = "/dev/null";
+
+/// A signal that announces a change of a process can be lost. So the processes are looked at once
+/// in this time.
+pub(super) const LOOK: Duration = Duration::from_secs(1);
 
 /// What every process of the job runs.
 #[derive(Debug)]
@@ -115,6 +120,8 @@ pub(super) struct Crew {
     stops: Vec<(PeerId, bool)>,
     /// Memory of the ranks of this host that outlives their processes, if the job wants it and the system has it.
     ground: Option<Ground>,
+    /// When the processes are looked at even if no signal has announced a change.
+    look_due: Time,
     /// `/dev/null`, opened once: between a death and the resumption no file is opened.
     null: File,
 }
@@ -150,6 +157,7 @@ impl Crew {
             trouble: None,
             stops: vec![],
             ground: None,
+            look_due: Time(0),
             null: File::open(NULL).map_err(|error| Error::new(error.kind(), format!("{NULL}: {error}")))?,
         })
     }
@@ -379,11 +387,16 @@ impl Crew {
         self.pipes.finish(now, lines);
     }
 
+    /// When [`Crew::deaths`] looks at the processes even if no signal has announced a change.
+    pub(super) fn look_due(&self) -> Time {
+        if self.processes.is_empty() { Time(u64::MAX) } else { self.look_due }
+    }
+
     /// Who has died since the last call.
-    pub(super) fn deaths(&mut self) -> Vec<Death> {
+    pub(super) fn deaths(&mut self, now: Time) -> Vec<Death> {
         let dying = |peer| Some(Death::Dying(peer, self.processes.get(&peer)?.ending()?));
         let mut deaths: Vec<Death> = self.vigil.dead().into_iter().filter_map(dying).collect();
-        let changes = self.changes();
+        let changes = self.changes(now);
         // Those who die with the keeper do so after it: that is the end of the host, and no death of one of them.
         if self.is_forsaken() {
             return vec![];
@@ -405,14 +418,22 @@ impl Crew {
     }
 
     /// What has become of processes since the last call.
-    fn changes(&mut self) -> Vec<(PeerId, std::io::Result<Change>)> {
+    fn changes(&mut self, now: Time) -> Vec<(PeerId, std::io::Result<Change>)> {
+        let is_due = now >= self.look_due;
+        if is_due {
+            self.look_due = now.after(LOOK);
+        }
         match &mut self.parent {
-            Parent::Own { bell, .. } if rang(bell) => {
+            Parent::Own { bell, .. } if rang(bell) || is_due => {
                 let changes = self.processes.iter_mut();
                 changes.filter_map(|(peer, process)| Some((*peer, process.change().transpose()?))).collect()
             }
             Parent::Own { .. } => vec![],
             Parent::Keeper(helm) => {
+                // Only the keeper hears of the end of its children.
+                if is_due && helm.is_stopped() && self.processes.values().any(Process::awaits_reaping) {
+                    helm.wake();
+                }
                 helm.changes().into_iter().map(|(peer, change)| (peer, Ok(change))).collect()
             }
         }
@@ -443,4 +464,27 @@ fn threads(cores: usize, ranks: usize) -> usize {
 fn cores(share: CoreShare) -> Option<String> {
     let (index, count) = (share.index as usize, share.count as usize);
     Binding::Auto.share(index, count, &binding::cores()).map(binding::text)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+    use super::*;
+
+    #[test]
+    fn death_without_a_signal_is_found_by_the_next_look() {
+        let (bell, _never_rings) = UnixStream::pair().unwrap();
+        bell.set_nonblocking(true).unwrap();
+        let mut crew = Crew::under(Parent::Own { guardian: None, bell }).unwrap();
+        assert_eq!((crew.deaths(Time(0)), crew.look_due()), (vec![], Time(u64::MAX)));
+        let order = Order { program: "/bin/true".into(), args: vec![], environment: vec![] };
+        crew.begin(PeerId(1), order, vec![], false).unwrap();
+        let pid = Pid::from_raw(crew.pid(PeerId(1)).unwrap().cast_signed()).unwrap();
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        let due = Time(0).after(LOOK);
+        assert_eq!((crew.deaths(Time(1)), crew.look_due()), (vec![], due));
+        assert_eq!(crew.deaths(due), [Death::Gone(PeerId(1), Exit::Status(0))]);
+        crew.kill_all();
+    }
 }

@@ -88,6 +88,9 @@ pub(super) struct Fleet {
     drained: BTreeSet<usize>,
     /// Hosts that are given up.
     removed: BTreeSet<usize>,
+    /// Hosts whose agents are silent, and that are waited for, as the job would not survive their
+    /// loss.
+    awaited: BTreeSet<usize>,
     /// Hosts that were added, and have not answered yet.
     added: BTreeSet<usize>,
     /// Hosts that are lost are of use again: processes are replaced, and the job is not over.
@@ -461,12 +464,8 @@ impl Fleet {
         let attempts = self.attempts().map(|attempt| attempt.until);
         let look = self.crew.has_pulses().then_some(self.pulses.due);
         let output = self.crew.output_due(self.held);
-        late.chain(output)
-            .chain(beat)
-            .chain(returns)
-            .chain(attempts)
-            .chain(look)
-            .fold(Time(u64::MAX), Time::min)
+        let due = late.chain(output).chain(beat).chain(returns).chain(attempts).chain(look);
+        due.fold(self.crew.look_due(), Time::min)
     }
 
     /// Whether there is a host on which processes can be started.

@@ -24,13 +24,15 @@ use std::process::{Child, Command};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::MemfdFlags;
 
+use crate::crew::LOOK;
 use crate::executable::{ENV_EXECUTABLE, SELF};
 use crate::guardian;
 use crate::process::{self, Change, Files, Order, Process, Variables};
-use crate::signals::{bell, rang};
+use crate::signals::{bell, rang, reset_signals};
 use ft_comm::estate::ENV_GROUND;
 use ft_comm::lifeline::ENV_LIFELINE;
 use ft_comm::limits;
+use ft_comm::transport::timespec;
 use ft_proto::arbiter::Exit;
 use ft_proto::rank::PeerId;
 pub(super) use helm::{Handed, Helm, Kept};
@@ -94,6 +96,7 @@ pub(super) fn become_keeper(invitation: &str, word: &str) -> io::Error {
 /// # Errors
 /// It was started by something else.
 pub fn keep(words: [&'static str; 2]) -> Result<u8, String> {
+    reset_signals();
     let mut keeper =
         Keeper::new(words).map_err(|error| format!("no keeper can be here: {}", limits::explain(&error)))?;
     process::adopt_orphans();
@@ -191,8 +194,8 @@ impl Keeper {
     /// The agent is gone.
     fn attend(&mut self, post: &mut Post, child: &UnixStream, is_welcome: &mut bool) -> io::Result<()> {
         let mut fds = [PollFd::new(child, PollFlags::IN), PollFd::from_borrowed_fd(post.fd(), PollFlags::IN)];
-        let _ = rustix::event::poll(&mut fds, None);
-        if rang(child) {
+        let heard = rustix::event::poll(&mut fds, Some(&timespec(LOOK)));
+        if rang(child) || heard == Ok(0) {
             self.tell(post)?;
         }
         while let Some(message) = post.receive(false)? {

@@ -256,6 +256,8 @@ impl Ledger {
             | Event::Spares { .. }
             | Event::HostBack { .. }
             | Event::HostLost { .. }
+            | Event::Silent { .. }
+            | Event::HeardAgain { .. }
             | Event::Stalled { .. } => {}
         }
     }

@@ -17,6 +17,7 @@ use ft_comm::limits;
 use ft_comm::time::{Clock, Time};
 use ft_comm::transport::{Accepted, Credentials, Doorman, is_shortage, timespec};
 use ft_proto::arbiter::{Arbiter, Effect, Event, Exit};
+use ft_proto::member::LEASE_TIMEOUTS;
 use ft_proto::rank::{PeerId, Rank};
 use ft_proto::wire::agent::Held;
 use ft_proto::wire::control::{News, ToArbiter};
@@ -25,6 +26,7 @@ use ft_proto::wire::handshake::{JobKey, hex};
 mod agent;
 mod allocation;
 mod answering;
+mod boundary;
 mod cluster;
 mod console;
 mod control;
@@ -54,6 +56,7 @@ mod vigil;
 
 pub use agent::{agent, kept_agent};
 pub use allocation::{Allocation, AllocationError, Surroundings, Tasks};
+pub use boundary::{Optional, caught};
 pub use cluster::{Cluster, Host, HostError, HostList, Mapping, Placing};
 pub use console::{Console, ConsoleError, Stream};
 use control::Control;
@@ -75,6 +78,7 @@ pub use remote::quoted;
 use seen::Observer;
 pub use seen::Seen;
 use signals::Signals;
+pub use signals::reset_signals;
 pub use spec::{Elsewhere, Ending, JobSpec, LaunchError, OutputForm, StandardInput};
 pub use stdin::has_input;
 
@@ -94,7 +98,8 @@ const OUT_OF_TIME: i32 = 124;
 /// not have written all of it then ([`Console::finish`]).
 ///
 /// The calling process is the launcher and belongs to the job: it adopts orphans among its descendants, and
-/// every child that it has when the job has ended is killed.
+/// every child that it has when the job has ended is killed. Its signals are reset
+/// ([`reset_signals`]).
 ///
 /// # Errors
 /// The job could not be launched; no process is left then either.
@@ -103,10 +108,12 @@ pub fn launch(
     console: &Console,
     observer: &mut dyn FnMut(Seen<'_>, Time),
 ) -> Result<Ending, LaunchError> {
+    reset_signals();
     limits::raise_open_files();
     limits::report_failed_writes();
     let mut launcher = Launcher::new(spec, console)?;
-    let result = launcher.run(observer);
+    let mut observer = Optional::new("what watches the job", console, observer);
+    let result = launcher.run(&mut |seen: Seen<'_>, at| _ = observer.run(|observer| observer(seen, at)));
     // Whatever happened, nothing is left behind.
     launcher.fleet.end();
     result
@@ -149,6 +156,7 @@ struct Launcher {
     spares: HashSet<PeerId>,
     /// Control links that broke, and when to stop waiting for the exit of their process.
     broken: HashMap<PeerId, Time>,
+    console: Console,
     output: output::Output,
     stdin: stdin::Forwarder,
     ledger: Ledger,
@@ -156,6 +164,10 @@ struct Launcher {
     /// It was said that there are no files left.
     ran_out: bool,
     ending: Option<Farewell>,
+    /// When the last turn began, and the last time that this process did not run for long: until
+    /// when, and for how long.
+    turn: Time,
+    absence: Option<(Time, Duration)>,
     /// A signal that ends the job when its checkpoint is in files, and when to stop waiting for that.
     saving: Option<(Signal, Time)>,
     /// Why the job could not be launched.
@@ -190,6 +202,7 @@ impl Launcher {
             fleet: Fleet::new(&spec, &credentials, &doorman, &reach, clock.now())?,
             arbiter: Arbiter::new(spec.config.clone(), clock.now()),
             ledger: Ledger::new(spec.config.kills.clone(), spec.config.cuts.clone()),
+            console: console.clone(),
             output: output::Output::new(console.clone(), spec.output_to_stderr, spec.output),
             stdin: stdin::Forwarder::new(spec.input)?,
             desk: std::mem::take(&mut spec.desk),
@@ -203,6 +216,8 @@ impl Launcher {
             broken: HashMap::new(),
             ran_out: false,
             ending: None,
+            turn: clock.now(),
+            absence: None,
             saving: None,
             refused: None,
         })
@@ -215,6 +230,7 @@ impl Launcher {
                 return Ok(ending);
             }
             self.wait();
+            self.note_absence();
             self.listen();
             self.look_after_processes(observer);
             if let Some(error) = self.refused.take() {
@@ -223,7 +239,7 @@ impl Launcher {
             self.hear();
             self.look_after_hosts(observer);
             self.heed_signals(observer);
-            self.attend(observer);
+            self.at_desk(|launcher| launcher.attend(observer));
             self.heed_limit();
             self.arbiter.tick(self.clock.now());
         }
@@ -236,9 +252,8 @@ impl Launcher {
             for report in self.fleet.finish(self.clock.now()) {
                 self.report(report, observer);
             }
-            let last = self.desk.has_onlooker().then(|| self.look());
+            self.at_desk(Self::close_desk);
             let farewell = self.ending.take()?;
-            self.desk.close(self.clock.now(), farewell.code, &farewell.message, last);
             return Some(Ending {
                 job: self.job.clone(),
                 code: farewell.code,
@@ -330,6 +345,8 @@ impl Launcher {
                 }
             }
             Effect::End { code, message } => {
+                let cause = self.blames_itself(now).filter(|_| code != 0);
+                let message = cause.map_or(message.clone(), |cause| format!("{cause}: {message}"));
                 self.output.job_is_over();
                 self.dismiss_early(&News::Ended { code, message: message.clone() });
                 self.ending = Some(Farewell { code, message, until: now.after(GRACE), killed: false });
@@ -354,9 +371,30 @@ impl Launcher {
         }
     }
 
+    /// Tells those at the desk how the job has ended.
+    fn close_desk(&mut self) {
+        let last = self.desk.has_onlooker().then(|| self.look());
+        if let Some(Farewell { code, message, .. }) = &self.ending {
+            self.desk.close(self.clock.now(), *code, message, last);
+        }
+    }
+
+    /// Does something at the desk. If that panics, nobody is served there any more, and the job
+    /// continues.
+    fn at_desk(&mut self, work: impl FnOnce(&mut Self)) {
+        if let Err(why) = caught(|| work(self)) {
+            let desk = std::mem::take(&mut self.desk);
+            let _ = caught(|| drop(desk));
+            self.console.say(format_args!(
+                "ftrun: 'ftrun status', metrics and the dashboard failed ({why}) and are off from now on, and the job \
+                 continues; this is a defect of ftrun"
+            ));
+        }
+    }
+
     /// Tells whoever looks on what has happened.
     fn tell(&mut self, seen: Seen<'_>, now: Time, observer: &mut Observer<'_>) {
-        self.desk.note(seen, now);
+        self.at_desk(|launcher| launcher.desk.note(seen, now));
         observer(seen, now);
     }
 
@@ -391,9 +429,8 @@ impl Launcher {
     fn stands(&mut self, peer: PeerId, rank: Rank, observer: &mut Observer<'_>) {
         self.ledger.stands_on(self.fleet.spare_host_of(peer));
         if let Some((host, _)) = self.fleet.whereabouts(peer) {
-            let (seen, now) = (Seen::Stands { rank, host }, self.clock.now());
-            self.desk.note(seen, now);
-            observer(seen, now);
+            let host = host.to_owned();
+            self.tell(Seen::Stands { rank, host: &host }, self.clock.now(), observer);
         }
     }
 
@@ -429,6 +466,35 @@ impl Launcher {
         fds.extend(self.controls.values().map(Control::poll));
         fds.extend(self.desk.fds());
         let _ = rustix::event::poll(&mut fds, Some(&timespec(until.since(now))));
+    }
+
+    /// A turn takes a heartbeat interval at most. If much more time has passed, this process was
+    /// stopped or had no core.
+    fn note_absence(&mut self) {
+        let now = self.clock.now();
+        let away = now.since(std::mem::replace(&mut self.turn, now));
+        if away > self.lease() {
+            self.absence = Some((now, away));
+            self.output
+                .note("launcher", format!("it did not run for {:.0} s\n", away.as_secs_f64()).as_bytes());
+        }
+    }
+
+    /// How long ranks and agents go on without a sign of life from this process.
+    fn lease(&self) -> Duration {
+        self.spec.config.timeout * LEASE_TIMEOUTS
+    }
+
+    /// Why the job ends, if that follows from a time in which this process did not run.
+    fn blames_itself(&self, now: Time) -> Option<String> {
+        let is_recent = |until: Time| now.since(until) < self.spec.config.timeout * 2;
+        let (_, away) = self.absence.filter(|(until, _)| is_recent(*until))?;
+        Some(format!(
+            "the launcher itself did not run for {:.0} s (stopped, or its host was paused), and ranks and agents that hear \
+             nothing from it for {} s end themselves; --heartbeat-timeout makes that longer",
+            away.as_secs_f64(),
+            self.lease().as_secs_f64()
+        ))
     }
 
     /// New connections.
@@ -490,7 +556,9 @@ impl Launcher {
 
     /// What has happened to processes, here and elsewhere.
     fn look_after_processes(&mut self, observer: &mut Observer<'_>) {
-        for report in self.fleet.serve(self.clock.now()) {
+        let arbiter = &self.arbiter;
+        let reports = self.fleet.serve(self.clock.now(), &|peers| arbiter.bears(peers));
+        for report in reports {
             self.report(report, observer);
         }
     }
@@ -539,10 +607,8 @@ impl Launcher {
             }
             Report::Lost { host, cause, peers } => {
                 peers.iter().for_each(|peer| self.last_words(*peer));
-                let (seen, now) =
-                    (Seen::Host { name: self.fleet.name(host), is_back: false }, self.clock.now());
-                self.desk.note(seen, now);
-                observer(seen, now);
+                let name = self.fleet.name(host).to_owned();
+                self.tell(Seen::Host { name: &name, is_back: false }, self.clock.now(), observer);
                 match self.fleet.has_a_host() {
                     true => self.arbiter.host_lost(self.clock.now(), host, &peers, &cause),
                     false => self.arbiter.end(self.clock.now(), 1, format!("no host is left: {cause}")),
@@ -629,6 +695,7 @@ impl Launcher {
             self.fleet.signal_all(Signal::STOP);
             let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
             self.fleet.signal_all(Signal::CONT);
+            self.turn = self.clock.now(); // the job was stopped as a whole
         }
     }
 }

@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOpti
 use serde::{Deserialize, Serialize};
 
 use super::executable::SELF;
-use super::signals::{bell, rang};
+use super::signals::{bell, rang, reset_signals};
 use super::standing;
 use ft_comm::binding;
 use ft_comm::time::Clock;
@@ -169,6 +169,15 @@ impl Process {
         }
     }
 
+    /// Sends a signal to the process, but not to its children.
+    ///
+    /// # Errors
+    /// The operating system does not permit it, or the process is gone.
+    pub(super) fn signal_alone(&self, signal: Signal) -> std::io::Result<()> {
+        let Some(pid) = self.pid() else { return Ok(()) };
+        Ok(rustix::process::kill_process(pid, signal)?)
+    }
+
     /// What has become of a child, if that is something else than when it was last asked. Its end is told until it is reaped.
     ///
     /// # Errors
@@ -190,15 +199,29 @@ impl Process {
         Ok(is_new.then_some(if stopped { Change::Stopped } else { Change::GoesOn }))
     }
 
-    /// How it ends, while it is dying: known before its memory has been given back.
-    pub(super) fn ending(&self) -> Option<Exit> {
+    /// A field of `/proc/PID/stat`, by its number in proc(5), from 3.
+    fn field(&self, number: usize) -> Option<String> {
         let mut text = [0; 1024];
         let count = self.stat.as_ref()?.read_at(&mut text, 0).ok()?;
         let text = String::from_utf8_lossy(&text[..count]);
-        // The name of the program may have anything in it but comes before the last parenthesis (proc(5)): field 3 is
-        // the next, field 52 the status.
+        // The name of the program may have anything in it, but comes before the last parenthesis.
         let (_, fields) = text.rsplit_once(')')?;
-        let status: i32 = fields.split_whitespace().nth(52 - 3)?.parse().ok()?;
+        fields.split_whitespace().nth(number - 3).map(str::to_owned)
+    }
+
+    /// Returns `true` if a signal or a debugger has stopped the process.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.field(3).is_some_and(|state| matches!(&*state, "T" | "t"))
+    }
+
+    /// Returns `true` if the process has ended and nobody has reaped it.
+    pub(super) fn awaits_reaping(&self) -> bool {
+        self.field(3).is_some_and(|state| state == "Z")
+    }
+
+    /// How it ends, while it is dying: known before its memory has been given back.
+    pub(super) fn ending(&self) -> Option<Exit> {
+        let status: i32 = self.field(52)?.parse().ok()?;
         let status = ExitStatus::from_raw(status);
         status.code().map(Exit::Status).or_else(|| status.signal().map(Exit::Signal))
     }
@@ -271,6 +294,7 @@ fn end_children() -> bool {
 /// # Errors
 /// The operating system refuses.
 pub fn stand_for(mut command: Command) -> std::io::Result<()> {
+    reset_signals();
     // Hydra tells of failures by a signal that would end this one.
     let _notices = bell(&[signal_hook::consts::SIGUSR1])?;
     command.env(ENV_PARENT, std::process::id().to_string()).spawn()?.wait().map(|_| ())
@@ -325,6 +349,7 @@ mod tests {
             rustix::process::waitid(WaitId::Pid(pid), state | WaitIdOptions::NOWAIT).unwrap();
         };
         wait_for(WaitIdOptions::STOPPED);
+        assert!(process.is_stopped() && !process.awaits_reaping());
         assert_eq!(process.change().unwrap(), Some(Change::Stopped));
         assert_eq!(process.change().unwrap(), None);
         process.signal(Signal::CONT).unwrap();
@@ -333,6 +358,7 @@ mod tests {
         process.signal(Signal::KILL).unwrap();
         wait_for(WaitIdOptions::EXITED);
         assert_eq!(process.change().unwrap(), Some(Change::Ended(Exit::Signal(9))));
+        assert!(!process.is_stopped() && process.awaits_reaping());
         process.reap();
     }
 

@@ -46,6 +46,7 @@ mod losses;
 mod outbox;
 mod pool;
 mod random;
+mod redundancy;
 mod repair;
 mod restarts;
 mod roster;
@@ -137,6 +138,15 @@ impl Arbiter {
         let struck = self.injected.exited(peer);
         self.roster.exited(now, peer, exit, struck);
         self.pass_on(now);
+    }
+
+    /// Returns `true` if the job survives the loss of all these processes.
+    pub fn bears(&self, peers: &[PeerId]) -> bool {
+        if self.roster.ending.is_finished || self.roster.ending.is_over {
+            return true;
+        }
+        let ranks: Vec<Rank> = peers.iter().filter_map(|peer| self.roster.chairs.rank_of(*peer)).collect();
+        self.roster.bears(&ranks)
     }
 
     /// A host, of those in [`MessageSettings::hosts`](crate::settings::MessageSettings::hosts), is lost, and with it these processes,

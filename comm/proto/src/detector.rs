@@ -32,9 +32,14 @@ impl Detector {
         self.silent.end(peer);
     }
 
+    /// Who has been silent for `limit`. Call it as [`Detector::suspects`].
+    pub fn silent_for(&mut self, limit: Duration, now: Time) -> Vec<PeerId> {
+        self.silent.longer_than(limit, now)
+    }
+
     /// Who has been silent for the timeout. Call it at least every quarter of the timeout.
     pub fn suspects(&mut self, now: Time) -> Vec<PeerId> {
-        self.silent.longer_than(self.timeout, now)
+        self.silent_for(self.timeout, now)
     }
 }
 

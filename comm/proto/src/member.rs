@@ -28,6 +28,8 @@ pub struct Member {
     /// The step that the rank is in.
     step: u64,
     lease: Detector,
+    /// When the launcher was heard last.
+    heard: Time,
     out: VecDeque<ToArbiter>,
     news: VecDeque<News>,
 }
@@ -44,6 +46,7 @@ impl Member {
             welcomed: false,
             step: 0,
             lease: lease(timeout, now),
+            heard: now,
             out: VecDeque::new(),
             news: VecDeque::new(),
         }
@@ -62,6 +65,7 @@ impl Member {
     /// The launcher has said something.
     pub fn handle(&mut self, now: Time, news: News) {
         self.lease.heard(PeerId::LAUNCHER, now);
+        self.heard = now;
         if news.generation().is_some_and(|of| self.generation != Some(of)) {
             return; // it is old
         }
@@ -84,6 +88,17 @@ impl Member {
     /// The link to the launcher broke.
     pub fn orphaned(&mut self) {
         self.news.push_back(News::Ended { code: 1, message: "the launcher is gone".into() });
+    }
+
+    /// Returns `true` if the launcher was not heard for the heartbeat timeout. If its process is
+    /// known to be stopped, and not gone, [`Member::excuse_launcher`] keeps the lease.
+    pub fn misses_launcher(&self, now: Time) -> bool {
+        now.since(self.heard) > self.timeout
+    }
+
+    /// The launcher cannot be heard, for a reason that is no sign of a cut: the lease starts again.
+    pub fn excuse_launcher(&mut self, now: Time) {
+        self.handle(now, News::Beat);
     }
 
     /// Whether the launcher has given this process a rank.
@@ -185,6 +200,20 @@ mod tests {
         assert_eq!(member.poll_news(), None);
         member.tick(at(10_100));
         assert!(matches!(member.poll_news(), Some(News::Ended { code: 1, .. })));
+    }
+
+    #[test]
+    fn lease_of_an_excused_launcher_starts_again() {
+        let mut member = member();
+        let mut excuses = 0;
+        for ms in (0..=30_000).step_by(100) {
+            if member.misses_launcher(at(ms)) {
+                member.excuse_launcher(at(ms));
+                excuses += 1;
+            }
+            member.tick(at(ms));
+        }
+        assert_eq!((member.poll_news(), excuses), (None, 27));
     }
 
     #[test]

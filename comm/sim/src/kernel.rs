@@ -508,6 +508,7 @@ fn arbiter(config: &Config) -> Arbiter {
         joins: false,
         max_restarts: config.restarts_max,
         interval: config.interval,
+        groups: vec![],
         timeout: config.timeout,
         messages: config.messages.clone(),
         layers: config.layers.clone(),

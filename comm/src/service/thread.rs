@@ -159,6 +159,7 @@ impl ServiceThread {
             shared: shared.clone(),
             member: Member::new(clock.now()),
             clock,
+            launcher: control.process(),
             control,
             doorman,
             refused: 0,
@@ -259,11 +260,21 @@ impl Drop for ServiceThread {
     }
 }
 
+/// Returns `true` if a signal or a debugger has stopped this process of this host.
+fn is_stopped(process: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name of the program may have anything in it (proc(5)).
+    let state = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().next());
+    matches!(state, Some("T" | "t"))
+}
+
 struct Plane {
     shared: Arc<Shared>,
     member: Member,
     clock: Clock,
     control: Channel,
+    /// The process at its other end, if that is on this host.
+    launcher: Option<i32>,
     doorman: Doorman,
     /// Connections refused by it of which the launcher knows.
     refused: u64,
@@ -302,6 +313,7 @@ impl Plane {
         loop {
             if !self.rests() {
                 self.member.is_in(self.shared.step.load(Ordering::Relaxed));
+                self.excuse_launcher();
                 self.member.tick(self.clock.now());
                 self.inquire();
             }
@@ -398,6 +410,15 @@ impl Plane {
             News::Failed { .. } => self.questions.give_up(),
             News::Cut { peers, millis, .. } => self.cuts.cut(now, peers, millis.map(Duration::from_millis)),
             _ => {}
+        }
+    }
+
+    /// A launcher on this host that a signal has stopped is silent, but it has neither gone nor
+    /// been cut off: this process waits until it continues, and dies with it otherwise.
+    fn excuse_launcher(&mut self) {
+        let now = self.clock.now();
+        if self.member.misses_launcher(now) && self.is_reached() && self.launcher.is_some_and(is_stopped) {
+            self.member.excuse_launcher(now);
         }
     }
 

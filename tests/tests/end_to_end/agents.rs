@@ -176,3 +176,34 @@ fn nothing_outlives_a_keeper() {
     running.signal(Signal::TERM);
     running.finish_killed();
 }
+
+/// One keeper is enough. Its agent continues it when the ranks of its host have ended.
+#[test]
+fn stopped_keeper_does_not_hold_up_the_end() {
+    for hosts in 1..=3 {
+        let (_folder, run) = at_work("");
+        let mut running = run.start();
+        running.await_text("all ranks have joined");
+        let agents = HOSTS[..hosts].iter().flat_map(|host| processes_on(&running, host).0);
+        let keepers: Vec<_> = agents.map(keeper_of).collect();
+        send(&keepers, Signal::STOP);
+        running.end_stdin();
+        let outcome = running.finish().expect(0);
+        assert!(outcome.stderr.contains("replaced [0, 0, 0, 0, 0, 0]"), "{outcome}");
+    }
+}
+
+/// A keeper is needed for a replacement.
+#[test]
+fn rank_of_a_stopped_keeper_is_replaced_on_its_host() {
+    let (_folder, run) = at_work("");
+    let mut running = run.start();
+    running.await_text("all ranks have joined");
+    let (agents, ranks) = processes_on(&running, HOSTS[1]);
+    send(&[keeper_of(agents[0])], Signal::STOP);
+    send(&ranks[..1], Signal::KILL);
+    running.await_text("state restored from memory");
+    assert_eq!(processes_on(&running, HOSTS[1]).1.len(), 2);
+    running.end_stdin();
+    running.finish().expect(0);
+}

@@ -365,3 +365,33 @@ fn the_report_is_all_that_is_on_standard_output() {
     // So it is for a job that fails.
     assert_eq!(Run::ftrun("-n 4 --json /bin/false").finish().expect(1).report().0["exit"], "failed");
 }
+
+/// Its ranks see that it is stopped, and neither gone nor cut off.
+#[test]
+fn job_outlives_a_launcher_that_is_stopped_for_longer_than_leases() {
+    let mut job = Run::ftrun(&format!("-n 3 -v --heartbeat-timeout 400 {LONG}")).limit(60).start();
+    job.await_text("all ranks have joined");
+    job.signal(Signal::STOP);
+    // Ranks go on without a launcher for ten timeouts.
+    assert!(!ends_within(job.launcher(), Duration::from_secs(6)));
+    job.signal(Signal::CONT);
+    // The end of a rank would be seen before the signal.
+    job.signal(Signal::TERM);
+    let outcome = job.finish().expect(143);
+    assert!(outcome.stderr.contains("ftrun: launcher: it did not run for "), "{outcome}");
+    assert!(!outcome.stderr.contains("cut off"), "{outcome}");
+}
+
+/// Nobody could take its place, and it may go on.
+#[test]
+fn stall_of_the_only_rank_is_a_warning() {
+    let mut job = Run::ftrun("-n 1 -v --heartbeat-timeout 400").arg(example("going_on")).open_stdin().start();
+    job.await_text("all ranks have joined");
+    let rank = job.started(1);
+    rustix::process::kill_process(rank, Signal::STOP).unwrap();
+    job.await_text("rank 0 is silent for 0.4 s; the job would not survive its loss");
+    rustix::process::kill_process(rank, Signal::CONT).unwrap();
+    job.await_text("rank 0 is heard again after");
+    job.end_stdin();
+    job.finish().expect(0);
+}

@@ -4,13 +4,14 @@ use rustix::process::Signal;
 
 use super::comeback::Absent;
 use super::invitations::AGENT_TIMEOUT;
-use super::{Door, Fleet, agent_at};
+use super::{Door, Fleet, agent_at, agent_peer};
 use crate::cluster::Cluster;
 use crate::crew::Death;
 use crate::gauge::Gauge;
 use crate::spec::LaunchError;
 use ft_comm::time::Time;
 use ft_proto::arbiter::Exit;
+use ft_proto::member::LEASE_TIMEOUTS;
 use ft_proto::rank::PeerId;
 use ft_proto::wire::agent::{Ended, FromAgent, ToAgent};
 
@@ -43,10 +44,11 @@ pub(crate) enum Report {
 }
 
 impl Fleet {
-    /// What has happened since the last call, in order.
-    pub(crate) fn serve(&mut self, now: Time) -> Vec<Report> {
+    /// What has happened since the last call, in order. `bears` returns `true` if the job survives
+    /// the loss of these processes.
+    pub(crate) fn serve(&mut self, now: Time, bears: &dyn Fn(&[PeerId]) -> bool) -> Vec<Report> {
         let mut reports = Vec::new();
-        let deaths = self.crew.deaths();
+        let deaths = self.crew.deaths(now);
         self.pump(now, &deaths, &mut reports); // what a process has said last comes before its end
         let stops = self.crew.stops().into_iter();
         reports.extend(stops.map(|(peer, is_stopped)| Report::Stopped { peer, is_stopped }));
@@ -61,6 +63,7 @@ impl Fleet {
             let (messages, open) = remote.receive();
             if !messages.is_empty() {
                 self.detector.heard(peer, now);
+                self.awaited.remove(&at);
             }
             reports.extend(messages.into_iter().filter_map(|message| self.heard(at, now, message)));
             if let Err(error) = open {
@@ -72,7 +75,7 @@ impl Fleet {
         if self.replaces {
             self.seek(now, &mut reports);
         }
-        self.look_for_silence(now, &mut reports);
+        self.look_for_silence(now, bears, &mut reports);
         let trouble = self.crew.trouble().map(|error| Report::Refused(LaunchError::Processes(error)));
         reports.extend(trouble);
         reports
@@ -201,10 +204,30 @@ impl Fleet {
         }
     }
 
-    fn look_for_silence(&mut self, now: Time, reports: &mut Vec<Report>) {
-        for peer in self.detector.suspects(now) {
-            let cause = format!("its agent is silent for {} s", self.timeout.as_secs_f64());
-            reports.extend(self.lose(agent_at(peer), now, &cause));
+    fn look_for_silence(&mut self, now: Time, bears: &dyn Fn(&[PeerId]) -> bool, reports: &mut Vec<Report>) {
+        let suspects: Vec<usize> = self.detector.suspects(now).into_iter().map(agent_at).collect();
+        let overdue = self.detector.silent_for(self.timeout * LEASE_TIMEOUTS, now);
+        // If all are silent at once, this process has been cut off, and for a moment perhaps.
+        // Agents wait for the same time.
+        let is_one_left = (0..self.doors.len()).any(|at| self.is_open(at) && !suspects.contains(&at));
+        let there = self.homes.iter().filter(|(_, home)| suspects.contains(&home.at));
+        let there: Vec<PeerId> = there.map(|(peer, _)| *peer).collect();
+        let bears = bears(&there) && (is_one_left || !self.replaces);
+        for at in suspects {
+            let is_overdue = overdue.contains(&agent_peer(at));
+            let limit = self.timeout * LEASE_TIMEOUTS;
+            if bears || is_overdue {
+                let silent = if bears { self.timeout } else { limit };
+                let cause = format!("its agent is silent for {} s", silent.as_secs_f64());
+                reports.extend(self.lose(at, now, &cause));
+            } else if self.awaited.insert(at) {
+                let line = format!(
+                    "its agent is silent for {} s; the job would not survive the loss of this host, so it is waited for up to {} s\n",
+                    self.timeout.as_secs_f64(),
+                    limit.as_secs_f64()
+                );
+                reports.push(Report::Noted { host: self.name(at).to_owned(), lines: line.into_bytes() });
+            }
         }
         for remote in self.remotes() {
             if !remote.is_connected() && remote.broken().is_none() && now >= remote.until {
@@ -231,6 +254,7 @@ impl Fleet {
         let (peer, left) = (remote.peer, remote.is_dismissed());
         self.doors[at] = Door::Lost(Absent::new(peer));
         self.loads.forget(at);
+        self.awaited.remove(&at);
         self.detector.forget(peer);
         if !left {
             self.returns.lost(at, now);

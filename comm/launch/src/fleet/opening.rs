@@ -91,6 +91,7 @@ impl Fleet {
             gauge: (spec.cluster.placing() == Placing::Load).then(Gauge::open).flatten(),
             drained: BTreeSet::new(),
             removed: BTreeSet::new(),
+            awaited: BTreeSet::new(),
             added: BTreeSet::new(),
             replaces: config.on_failure == OnFailure::Rebuild,
             places: Places::new(spec.cluster.place(config.total), config.compute, spec.binding),

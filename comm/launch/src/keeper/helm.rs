@@ -6,6 +6,8 @@ use std::io::{self, Error};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
+use rustix::process::Signal;
+
 use super::post::Post;
 use super::words::{FromKeeper, ToKeeper};
 use crate::guardian;
@@ -20,6 +22,8 @@ use ft_proto::rank::PeerId;
 pub(crate) struct Helm {
     post: Post,
     mark: String,
+    /// The keeper.
+    keeper: Option<Process>,
     /// What has come while something else was awaited.
     changes: Vec<(PeerId, Change)>,
     /// Processes that were reaped before there was this agent.
@@ -64,7 +68,9 @@ impl Helm {
         let executable = if executable { post.files(1)?.pop() } else { None };
         let kept = (0..processes).map(|_| next(&mut post)).collect::<io::Result<_>>()?;
         let ended = ended.into_iter().collect();
-        let helm = Self { post, mark, changes: vec![], ended, is_gone: false };
+        let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
+        let keeper = parent.map(Process::of_another);
+        let helm = Self { post, mark, keeper, changes: vec![], ended, is_gone: false };
         Ok(Handed { helm, invitation, kept, ground, executable })
     }
 
@@ -92,6 +98,20 @@ impl Helm {
         self.send(&ToKeeper::Welcome, &[]);
     }
 
+    /// Returns `true` if a signal has stopped the keeper.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.keeper.as_ref().is_some_and(Process::is_stopped)
+    }
+
+    /// The keeper is needed: if a signal has stopped it, it continues. Whoever has stopped it may
+    /// have stopped its host, but not this agent, and without the keeper no end of a process of
+    /// this host is known.
+    pub(crate) fn wake(&self) {
+        if let Some(keeper) = self.keeper.as_ref().filter(|keeper| keeper.is_stopped()) {
+            let _ = keeper.signal_alone(Signal::CONT);
+        }
+    }
+
     fn send(&mut self, message: &ToKeeper, files: &[BorrowedFd<'_>]) {
         self.is_gone |= self.post.send(message, files).is_err();
     }
@@ -115,6 +135,7 @@ impl Helm {
             inherited: files.inherited.iter().map(|(name, _)| name.clone()).collect(),
             reads: input.is_some(),
         };
+        self.wake();
         let all = files.fds().chain(output.iter().chain(input).map(AsFd::as_fd));
         self.send(&start, &all.collect::<Vec<_>>());
         loop {
@@ -157,6 +178,7 @@ impl Helm {
 
     /// The keeper sees to what is left when this agent has ended; if it is gone itself, that is done here.
     pub(crate) fn end(&mut self) {
+        self.wake();
         self.changes();
         if self.is_gone {
             guardian::end_all(&self.mark);

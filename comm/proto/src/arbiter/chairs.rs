@@ -39,7 +39,7 @@ pub(super) struct Chair {
     pub(super) goes_on: bool,
     /// The process has said goodbye and is about to exit.
     pub(super) leaving: bool,
-    /// All are done, and nothing has been heard from it since then.
+    /// Since when it has been suspected for its silence, while it is waited for.
     pub(super) silent: Option<Time>,
     /// The launcher cannot reach the process before (an injected cut).
     pub(super) out_of_reach_until: Time,

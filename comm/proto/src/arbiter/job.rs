@@ -27,8 +27,11 @@ pub struct Config {
     pub max_restarts: u32,
     /// Heartbeat interval.
     pub interval: Duration,
-    /// Silence after which a process counts as lost.
+    /// Silence after which a process counts as lost, if the job survives its loss.
     pub timeout: Duration,
+    /// Ranks that protect each other, and how many of them may be lost at once. A rank in no group
+    /// may always be.
+    pub groups: Vec<(Vec<Rank>, usize)>,
     /// The program is known to join the job: it is waited for from its start. Any other may have nothing to do with the library.
     pub joins: bool,
     /// What ranks are told that is about messages.
@@ -123,6 +126,23 @@ pub enum Event {
         cause: String,
         /// The generation that it was a member of; none if it had not joined one.
         generation: Option<Generation>,
+    },
+    /// A rank is silent for the heartbeat timeout. The job would not survive its loss, so it is
+    /// waited for.
+    Silent {
+        /// The rank.
+        rank: Rank,
+        /// The heartbeat timeout.
+        timeout: Duration,
+        /// How long it may be silent.
+        limit: Duration,
+    },
+    /// A rank of which [`Event::Silent`] was recorded has given a sign of life.
+    HeardAgain {
+        /// The rank.
+        rank: Rank,
+        /// How long it was silent.
+        silent: Duration,
     },
     /// The number of spares that can take a rank at once has changed.
     Spares {

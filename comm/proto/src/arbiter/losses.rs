@@ -1,5 +1,7 @@
 //! How processes are lost, and what follows: the operating system's word, broken links, silence, whole hosts.
 
+use std::time::Duration;
+
 use super::chairs::Phase;
 use super::roster::Roster;
 use super::{Effect, Event, Exit, OnFailure};
@@ -10,6 +12,11 @@ use crate::time::Time;
 
 /// Why a process counts as lost.
 const LINK_BROKE: &str = "its link to the launcher broke";
+
+/// A rank whose loss the job would not survive is waited for until it has been silent for so long,
+/// and for so many heartbeat timeouts.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE_TIMEOUTS: u32 = 10;
 
 /// Exit status of a job that has lost more than it can do without.
 const BEYOND: i32 = 3;
@@ -96,6 +103,7 @@ impl Roster {
         let (seated, others): (Vec<PeerId>, Vec<PeerId>) =
             peers.iter().partition(|peer| self.chairs.rank_of(**peer).is_some());
         self.lost_hosts.insert(host);
+        self.redundancy.moved();
         // Spares first: none of them may take the place of another process of that host.
         let spares = others.into_iter().filter(|peer| self.spare_gone(now, *peer, cause)).count();
         if seated.is_empty() && spares == 0 && !self.ending.is_over {
@@ -140,15 +148,49 @@ impl Roster {
             self.stopped_for_long(now, peer);
         }
         self.judge(now);
-        for peer in self.detector.suspects(now) {
+        let suspects = self.detector.suspects(now);
+        // Together: of two that are silent, one may be all that the job survives.
+        let silent: Vec<Rank> = suspects.iter().filter_map(|peer| self.chairs.rank_of(*peer)).collect();
+        let limit = PATIENCE.max(self.config.timeout * PATIENCE_TIMEOUTS);
+        let (bears, overdue) = (self.bears(&silent), self.detector.silent_for(limit, now));
+        for peer in suspects {
             match self.chairs.rank_of(peer) {
                 Some(rank) if self.ending.is_finished => self.let_go(now, rank, lease),
-                Some(rank) => {
-                    let seconds = self.config.timeout.as_secs_f64();
-                    self.fail(now, rank, format!("silent for {seconds} s"), false);
+                Some(rank) if bears || overdue.contains(&peer) => {
+                    let silent = if bears { self.config.timeout } else { limit };
+                    self.fail(now, rank, format!("silent for {} s", silent.as_secs_f64()), false);
                 }
+                Some(rank) => self.wait_for(now, rank, limit),
                 None => self.detector.forget(peer),
             }
+        }
+    }
+
+    /// Returns `true` if the job survives the loss of these ranks.
+    pub(super) fn bears(&self, ranks: &[Rank]) -> bool {
+        if self.generation.is_none() {
+            return true; // they have done nothing yet
+        }
+        let one_too_many = |rank: &Rank| self.chairs[*rank].failures >= self.config.max_restarts;
+        if self.config.on_failure == OnFailure::Abort
+            || !self.does_without() && ranks.iter().any(one_too_many)
+        {
+            return ranks.is_empty();
+        }
+        let mut computing = (0..self.chairs.len())
+            .filter(|rank| self.chairs[*rank].is_held() && self.chairs[*rank].origin < self.config.compute);
+        let is_one_left = computing.any(|rank| !ranks.contains(&rank));
+        let origins: Vec<Rank> = ranks.iter().map(|rank| self.chairs[*rank].origin).collect();
+        (is_one_left || !self.does_without()) && self.redundancy.bears(&origins)
+    }
+
+    /// A rank is silent that nobody could replace: it may only be slow.
+    fn wait_for(&mut self, now: Time, rank: Rank, limit: Duration) {
+        let chair = &mut self.chairs[rank];
+        if chair.silent.is_none() {
+            chair.silent = Some(now);
+            let rank = chair.origin;
+            self.out.record(Event::Silent { rank, timeout: self.config.timeout, limit });
         }
     }
 
@@ -196,6 +238,7 @@ impl Roster {
         chair.failures += 1;
         let (lost, origin, was_member) = (chair.peer, chair.origin, chair.is_member());
         self.detector.forget(lost);
+        self.redundancy.lost(origin);
         self.births.forget(lost);
         self.repair.start_again();
         self.suspicion.explained(rank);

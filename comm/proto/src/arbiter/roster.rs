@@ -11,6 +11,7 @@ use super::chairs::{Chairs, Phase};
 use super::ending::Ending;
 use super::outbox::Outbox;
 use super::pool::Pool;
+use super::redundancy::Redundancy;
 use super::repair::Repair;
 use super::restarts::Restarts;
 use super::stops::Stops;
@@ -35,6 +36,7 @@ pub(super) struct Roster {
     /// Hosts that are lost.
     pub(super) lost_hosts: BTreeSet<usize>,
     pub(super) detector: Detector,
+    pub(super) redundancy: Redundancy,
     pub(super) births: Births,
     pub(super) restarts: Restarts,
     pub(super) stops: Stops,
@@ -62,6 +64,7 @@ impl Roster {
             pool: Pool::new(config.spares),
             lost_hosts: BTreeSet::new(),
             detector: Detector::new(config.timeout, now),
+            redundancy: Redundancy::new(&config.groups),
             births: Births::new(config.timeout, config.joins, now),
             restarts: Restarts::default(),
             stops: Stops::new(config.timeout, now),
@@ -139,7 +142,10 @@ impl Roster {
             return None;
         };
         self.detector.heard(peer, now);
-        self.chairs[rank].silent = None;
+        if let Some(since) = self.chairs[rank].silent.take().filter(|_| !self.ending.is_finished) {
+            let silent = self.config.timeout + now.since(since);
+            self.out.record(Event::HeardAgain { rank: self.chairs[rank].origin, silent });
+        }
         Some(rank)
     }
 
@@ -229,6 +235,7 @@ impl Roster {
     fn resumed(&mut self, now: Time, rank: Rank, generation: Generation, steps_lost: u64) {
         self.chairs[rank].resumed = Some(steps_lost);
         if let Some(steps_lost) = self.chairs.all_resumed() {
+            self.redundancy.settled();
             self.pool.settled(now);
             self.out.record(Event::Resumed { generation, steps_lost });
         }
@@ -326,6 +333,11 @@ impl Roster {
         self.repair = Repair::default();
         self.suspicion.begin();
         self.agreements.clear();
+        if !self.marked {
+            self.redundancy.settled(); // nothing is lost that starting again does not give back
+        } else if self.does_without() && !membership.failed.is_empty() {
+            self.redundancy.moved();
+        }
         self.pool.decided(now);
         if generation == 0 {
             self.pool.settled(now);

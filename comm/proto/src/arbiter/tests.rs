@@ -14,6 +14,7 @@ mod hosts;
 mod injected;
 mod links;
 mod modes;
+mod silence;
 mod spares;
 mod view;
 mod watchdog;
@@ -126,6 +127,7 @@ fn config(total: usize) -> Config {
         max_restarts: 3,
         interval: TIMEOUT / 10,
         timeout: TIMEOUT,
+        groups: vec![],
         messages: MessageSettings::default(),
         layers: BTreeMap::new(),
         kills: vec![],
