@@ -213,7 +213,7 @@ impl<'a, P: Program> Section<'a, P> {
             }
             None => {
                 job.restore_line(&self.kept, false)?;
-                self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
+                self.rebuild_together(job)?;
                 job.go_back_to_line()?;
             }
         }
@@ -275,6 +275,17 @@ impl<'a, P: Program> Section<'a, P> {
         self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
         *tape = job.world.take_tape()?;
         Ok(())
+    }
+
+    /// Makes the state whole as all ranks do. Where a rank may go back alone later, communicators
+    /// are those of the record: it will make these.
+    fn rebuild_together(&mut self, job: &Job) -> Result<(), Problem<P::Error>> {
+        let Some(tape) = &self.kept.tape else {
+            return self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program);
+        };
+        job.world.repeat_together(tape)?;
+        self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
+        Ok(job.world.end_together()?)
     }
 
     /// Makes the state whole without the others, which wait.
