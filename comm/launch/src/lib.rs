@@ -38,6 +38,7 @@ mod keeper;
 mod ledger;
 mod mpirun;
 mod output;
+mod panics;
 mod pipes;
 mod process;
 mod reach;
@@ -145,6 +146,7 @@ struct Launcher {
     /// Control links that broke, and when to stop waiting for the exit of their process.
     broken: HashMap<PeerId, Time>,
     output: output::Output,
+    panics: panics::Panics,
     stdin: stdin::Forwarder,
     ledger: Ledger,
     desk: Desk,
@@ -185,6 +187,7 @@ impl Launcher {
             fleet: Fleet::new(&spec, &credentials, &doorman, &reach, clock.now())?,
             arbiter: Arbiter::new(spec.config.clone(), clock.now()),
             ledger: Ledger::new(spec.config.kills.clone(), spec.config.cuts.clone()),
+            panics: panics::Panics::default(),
             output: output::Output::new(console.clone(), spec.output_to_stderr, spec.tag_output),
             stdin: stdin::Forwarder::default(),
             desk: std::mem::take(&mut spec.desk),
@@ -504,12 +507,15 @@ impl Launcher {
             Report::Said { peer, error, lines } => {
                 if error {
                     self.arbiter.said(peer, &lines);
+                    let lines = self.panics.without_repeats(peer, lines);
+                    return self.output.print(peer, error, &lines);
                 }
                 self.output.print(peer, error, &lines);
             }
             Report::Noted { host, lines } => self.output.note(&host, &lines),
             Report::Death(Death::Dying(peer, exit) | Death::Gone(peer, exit)) => {
                 self.last_words(peer);
+                self.panics.ended(peer);
                 self.name_limits(peer);
                 self.arbiter.exited(self.clock.now(), peer, exit);
             }

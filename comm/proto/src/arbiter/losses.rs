@@ -11,6 +11,9 @@ use crate::time::Time;
 /// Why a process counts as lost.
 const LINK_BROKE: &str = "its link to the launcher broke";
 
+/// How Rust programs end that panic: by unwinding, or by `panic = "abort"` (SIGABRT).
+const PANICS: [Exit; 2] = [Exit::Status(101), Exit::Signal(6)];
+
 /// Exit status of a job that has lost more than it can do without.
 const BEYOND: i32 = 3;
 
@@ -37,7 +40,7 @@ impl Roster {
             return self.done_and_gone(rank, exit);
         }
         let chair = &mut self.chairs[rank];
-        let said = chair.last_words();
+        let said = chair.last_words(PANICS.contains(&exit));
         // A replacement that does not come is one more failure.
         let first = chair.phase == Phase::Starting && chair.incarnation == 0;
         match exit {
