@@ -586,6 +586,7 @@ impl Job {
         match self.world.check() {
             Err(error) if error.is_failure() => {
                 self.world.activity(activity::WAITING);
+                self.world.set_place(None);
                 self.pacing.fail();
                 let report = self.checkpointer.report().map_err(RunError::Checkpoint)?;
                 self.levels.interrupt().map_err(RunError::Checkpoint)?;
@@ -599,6 +600,12 @@ impl Job {
             Err(ended) => Err(RunError::Ended(ended)),
             Ok(()) => Err(self.give_up(problem, status)),
         }
+    }
+
+    /// The program goes on with this step. It is said only where all ranks take the same.
+    pub(super) fn set_place(&self, number: u64) {
+        let run = u32::try_from(self.past.sections()).unwrap_or(u32::MAX);
+        self.world.set_place(self.meets().then_some((run, self.past.steps + number)));
     }
 
     fn give_up<E: Error>(&self, problem: Problem<E>, status: impl FnOnce(&E) -> i32) -> RunError<E> {

@@ -12,7 +12,9 @@ use crate::region::Protect;
 pub enum Flow {
     /// Another step.
     Continue,
-    /// The work is done; the same on all ranks.
+    /// The work is done. All ranks return it after the same step; if only some do, the others wait
+    /// for them, and the job ends with an error that names ranks and steps. Only with
+    /// [`Lines::Log`](crate::Lines::Log) each rank is done after a step of its own.
     Done,
 }
 

@@ -106,6 +106,7 @@ impl<'a, P: Program> Section<'a, P> {
         while !job.pacing.over {
             let number = self.kept.step + 1;
             job.pacing.await_step(&job.world)?;
+            job.set_place(number);
             job.world.step(job.past.steps + number)?;
             self.is_steady = false;
             let flow = self.step(job, number)?;
@@ -116,8 +117,11 @@ impl<'a, P: Program> Section<'a, P> {
             job.end_trial(&self.kept);
             if self.is_done && !job.pacing.over {
                 job.world.activity(activity::WAITING);
+                job.world.report_done();
                 return Ok(Worked::Done);
             }
+            // What waits from now on is beyond this step.
+            job.set_place(number + 1);
             job.checkpointer.progress(&job.world)?;
             if !job.meets() {
                 job.draw_if_due(&mut self.kept)?;

@@ -79,6 +79,7 @@ impl Door {
     #[inline(always)]
     pub(crate) fn pass(&self) -> Option<Inside<'_>> {
         let core = self.0.borrow_mut()?;
+        core.driver.calls.count();
         if core.is_torn() { None } else { Some(Inside { core, unwinds: panicking() }) }
     }
 

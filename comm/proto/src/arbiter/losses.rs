@@ -193,6 +193,15 @@ impl Roster {
         }
     }
 
+    /// The process of a rank says that the thread which computes has ended: it will never do
+    /// anything.
+    pub(super) fn dead(&mut self, now: Time, rank: Rank, why: String) {
+        let chair = &self.chairs[rank];
+        if !self.ending.is_over && !self.ending.is_finished && !chair.leaving {
+            self.fail(now, rank, why, false);
+        }
+    }
+
     /// A rank is lost; `confirmed` if its end is certain.
     pub(super) fn fail(&mut self, now: Time, rank: Rank, cause: String, confirmed: bool) {
         let chair = &mut self.chairs[rank];
