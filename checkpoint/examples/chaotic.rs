@@ -62,12 +62,11 @@ fn neighbors(world: &World) -> impl Iterator<Item = (usize, Rank)> {
 
 fn main() -> Result<(), ft_checkpoint::MainError> {
     let world = World::init()?;
-    let rank = world.rank();
     // Ranks take steps of their own, so nothing else is possible.
     let protection = Protection { lines: Lines::Log, ..Protection::from_launcher(&world)? };
     let state = ft_checkpoint::run(world, protection, &mut Chaotic)?;
     if let Some(state) = state {
-        println!("rank {rank}: {:.9} at its left end", state.values[0]);
+        println!("rank {}: {:.9} at its left end", state.rank, state.values[0]);
     }
     Ok(())
 }

@@ -63,11 +63,10 @@ fn divisors(number: u64) -> Vec<u64> {
 
 fn main() -> Result<(), ft_checkpoint::MainError> {
     let world = World::init()?;
-    let rank = world.rank();
     // Ranks take steps of their own, so nothing else is possible.
     let protection = Protection { lines: Lines::Log, ..Protection::from_launcher(&world)? };
     let state = ft_checkpoint::run(world, protection, &mut Deal)?;
-    if let Some(state) = state.filter(|_| rank == 0) {
+    if let Some(state) = state.filter(|state| state.rank == 0) {
         println!("the divisors of 1 to {TASKS} sum up to {}", state.sum);
     }
     Ok(())

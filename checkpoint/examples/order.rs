@@ -41,10 +41,9 @@ impl Program for Order {
 
 fn main() -> Result<(), MainError> {
     let world = World::init()?;
-    let first = world.rank() == 0;
     let protection = Protection::from_launcher(&world)?;
     let sums = ft_checkpoint::run(world, protection, &mut Order)?;
-    if let Some(sums) = sums.filter(|_| first) {
+    if let Some(sums) = sums.filter(|sums| sums.rank == 0) {
         println!("{:016x}", sums.bits);
     }
     Ok(())

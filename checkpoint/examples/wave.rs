@@ -54,13 +54,12 @@ fn cost(row: u64, column: u64) -> u64 {
 
 fn main() -> Result<(), ft_checkpoint::MainError> {
     let world = World::init()?;
-    let (rank, last) = (world.rank(), world.size() - 1);
     let protection = Protection::from_launcher(&world)?;
     let state = ft_checkpoint::run(world, protection, &mut Wave)?;
-    if let Some(state) = state.filter(|_| rank == last) {
+    if let Some(state) = state.filter(|state| state.rank == state.size - 1) {
         println!(
             "the cheapest way through {ROWS} x {} places costs {}",
-            (last + 1) * COLUMNS,
+            state.size * COLUMNS,
             state.row[COLUMNS - 1]
         );
     }

@@ -76,7 +76,7 @@ pub use region::{
 };
 #[doc(hidden)]
 pub use region::{describe_once, describe_plainly};
-pub use resilient::{Flow, Job, Program, RestorePolicy, RunError, run};
+pub use resilient::{Finished, Flow, Job, Program, RestorePolicy, RunError, run};
 pub use scheme::{Scheme, SchemeError};
 pub use settings::LoopSettings;
 pub use spill::{Resume, Spill, SpillEvery};

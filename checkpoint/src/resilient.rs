@@ -23,6 +23,7 @@ use crate::protection::Protection;
 
 mod alone;
 mod dealing;
+mod finished;
 mod job;
 mod kept;
 mod levels;
@@ -35,6 +36,7 @@ mod resuming;
 mod section;
 mod setup;
 
+pub use finished::Finished;
 pub use job::Job;
 pub(crate) use kept::steps_of;
 pub use program::{Flow, Program, RestorePolicy};
@@ -82,7 +84,8 @@ impl RunError {
 }
 
 /// Runs `program` to its end as one rank of `world`, through failures, and leaves the job together with all
-/// other ranks: a [`Job`] with this program alone. `None` on dedicated parity ranks.
+/// other ranks: a [`Job`] with this program alone. Returns the last state with the rank that this
+/// process has then; `None` on dedicated parity ranks.
 ///
 /// # Errors
 /// The job has ended everywhere; with its cause.
@@ -90,7 +93,7 @@ pub fn run<P: Program>(
     world: World,
     protection: Protection,
     program: &mut P,
-) -> Result<Option<P::State>, RunError<P::Error>> {
+) -> Result<Option<Finished<P::State>>, RunError<P::Error>> {
     match Job::start(world, protection).map_err(RunError::of_program)? {
         Some(job) => job.last(program).map(Some),
         None => Ok(None),

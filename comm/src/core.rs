@@ -73,6 +73,8 @@ pub(crate) struct Core {
     pub(crate) gone_back: LineCounts,
     /// Parts of the program that were recorded, or done again out of a record.
     pub(crate) tapes: u32,
+    /// The context that the next communicator could have when the last record began.
+    pub(crate) tape_start: u32,
     /// Of a line that was restored: messages that were received too early, and those that are to be in the queue.
     pub(crate) restored: (Swallowed, Vec<(Envelope, Place)>),
     /// The context that the next one may have had when lines began.
@@ -88,9 +90,20 @@ pub(crate) struct Core {
     pub(crate) made: Vec<Weak<dyn Made>>,
     /// The context that the next communicator may have.
     contexts: u32,
+    /// Set while the program repeats a recorded part: its communicators get the contexts of then.
+    repeated: Option<Repeated>,
     /// What repairs the world when a call is interrupted that goes on then.
     repairs: Option<(Door, Repairs)>,
     state: State,
+}
+
+/// The contexts of a recorded part of the program that is done again.
+#[derive(Clone, Copy, Debug)]
+struct Repeated {
+    /// The part has made communicators with contexts below this one.
+    end: u32,
+    /// Communicators that are made after the part get contexts from here on.
+    after: u32,
 }
 
 /// What calls have left.
@@ -133,7 +146,9 @@ impl Core {
             lasting: vec![],
             made: vec![],
             contexts: CONTEXT_DYNAMIC,
+            repeated: None,
             tapes: 0,
+            tape_start: CONTEXT_DYNAMIC,
             restored: Default::default(),
             repairs: None,
             state: State::Whole,
@@ -175,6 +190,7 @@ impl Core {
 
     /// A generation has begun. If ranks have `moved`, what the program has made of them is of no use any more.
     pub(crate) fn renumber(&mut self, moved: bool) {
+        self.end_repeat();
         let ((total, me), (compute, _)) = (self.driver.count(true), self.driver.count(false));
         let hosts = self.driver.membership().hosts().unwrap_or_default();
         self.lasting.retain(|shared| shared.strong_count() > 0);
@@ -199,7 +215,48 @@ impl Core {
 
     /// A communicator with this context, of another generation, is used here: later ones have others.
     pub(crate) fn knows_context(&mut self, context: u32) {
-        self.contexts = self.contexts.max(context + 2);
+        let next = match &mut self.repeated {
+            // The part that is repeated made its communicators without this one.
+            Some(repeated) => &mut repeated.after,
+            None => &mut self.contexts,
+        };
+        *next = (*next).max(context + 2);
+    }
+
+    /// The program repeats a part that has made communicators with the contexts from `start` to
+    /// `end`.
+    pub(crate) fn repeat_contexts(&mut self, start: u32, end: u32) {
+        if planted::has(planted::MAKES_NEW_COMMUNICATORS) {
+            return;
+        }
+        self.repeated = Some(Repeated { end, after: self.contexts.max(end) });
+        self.contexts = start;
+    }
+
+    /// The repeated part has ended.
+    pub(crate) fn end_repeat(&mut self) {
+        if let Some(Repeated { after, .. }) = self.repeated.take() {
+            self.contexts = self.contexts.max(after);
+        }
+    }
+
+    /// Whether the program repeats a recorded part.
+    pub(crate) fn repeats(&self) -> bool {
+        self.repeated.is_some()
+    }
+
+    /// A context at which messages of the restored line are under way, though no communicator of
+    /// this rank has it any more: one had it when the line was drawn.
+    pub(crate) fn missing_context(&self) -> Option<u32> {
+        let made: Vec<u32> = self.made.iter().filter_map(Weak::upgrade).map(|made| made.lined().0).collect();
+        let (early, late) = &self.restored;
+        let early = early.keys().map(|signature| signature.context);
+        let mut under_way =
+            late.iter().map(|(message, _)| message.context).chain(early).map(|context| context & !1);
+        under_way.find(|context| {
+            let was_there = *context >= CONTEXT_DYNAMIC && self.gone_back.collectives.contains_key(context);
+            was_there && !made.contains(context)
+        })
     }
 
     /// An interruption is no reason not to look; the end of the job is told by the next call.
@@ -214,6 +271,7 @@ impl Core {
 
     /// Messages may cross recovery lines from now on.
     pub(crate) fn begin_lines_of_communicators(&mut self) {
+        self.end_repeat();
         self.line_zero = self.contexts;
         self.gone_back = LineCounts::default();
         self.made.iter().filter_map(Weak::upgrade).for_each(|made| made.set_lined(0));
@@ -228,6 +286,7 @@ impl Core {
     /// The rank goes back to a line with these counts: communicators that were made behind it are of no use any more, others go on from there, and so do those that are to be made
     /// of their records.
     pub(crate) fn go_back_to_line_of_communicators(&mut self, counts: LineCounts) {
+        self.repeated = None;
         let behind = self.contexts;
         self.contexts = if counts.contexts == 0 { self.line_zero } else { counts.contexts };
         for made in self.made.iter().filter_map(Weak::upgrade) {
@@ -264,6 +323,9 @@ impl Core {
     pub(crate) fn use_context(&mut self, context: u32) -> Result<u32, CommError> {
         // One for its point-to-point messages, one for its collectives.
         let next = context.checked_add(2).ok_or_else(|| CommError::Count("no contexts are left".into()))?;
+        if self.repeated.is_some_and(|repeated| next > repeated.end) {
+            return Err(CommError::Diverged);
+        }
         self.contexts = next;
         Ok(context)
     }

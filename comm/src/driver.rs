@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use crate::service::Service;
+use crate::service::{Calls, Service};
 use crate::transport::Transport;
 use ft_proto::endpoint::CONTEXT_DYNAMIC;
 use ft_proto::error::CommError;
@@ -68,6 +68,8 @@ enum State {
 pub(crate) struct Driver {
     /// Closed before the links are.
     pub(crate) service: Box<dyn Service>,
+    /// Counts calls, and looks within them that wait.
+    pub(crate) calls: Calls,
     pub(crate) engine: Engine,
     pub(crate) lists: Lists,
     pub(crate) failures: Failures,
@@ -91,6 +93,7 @@ pub(crate) struct Driver {
 impl Driver {
     pub(crate) fn new(transport: Box<dyn Transport>, service: Box<dyn Service>, me: Rank) -> Self {
         Self {
+            calls: service.calls(),
             service,
             engine: Engine::new(transport, me),
             lists: Lists::default(),

@@ -28,7 +28,7 @@ use ft_proto::settings::MessageSettings;
 use ft_proto::settings::Settings;
 use ft_proto::wire::control::{News, ToArbiter, Welcome};
 use ft_proto::wire::handshake::{JobKey, hex};
-use ft_proto::wire::wait::CONTEXT_COMPUTE;
+use ft_proto::wire::wait::{CONTEXT_COMPUTE, Place};
 
 mod alone;
 mod lines;
@@ -366,6 +366,23 @@ impl World {
     /// An injected failure strikes.
     pub fn step(&self, next: u64) -> Result<(), CommError> {
         self.core.enter()?.step(next)
+    }
+
+    /// For layers above that call a program step by step, where all ranks take the same steps: the
+    /// program goes on with this `step`, in the protected run with this number. None: nothing can
+    /// be said of that, as after a failure.
+    pub fn set_place(&self, place: Option<(u32, u64)>) {
+        self.core.set(|core| core.driver.waiting.place = place.map(|(run, step)| Place { run, step }));
+    }
+
+    /// The program is done, with the step that was [set](World::set_place): the launcher ends the
+    /// job if others go on with further steps and wait, as they would for ever.
+    pub fn report_done(&self) {
+        let generation = self.generation();
+        self.core.set(|core| {
+            let last = core.driver.waiting.place;
+            last.into_iter().for_each(|last| core.driver.submit(ToArbiter::Done { generation, last }));
+        });
     }
 
     /// A point at which failures can be injected: `name=number/phase`.

@@ -66,7 +66,7 @@ fn assemble(comm: &Communicator) -> Result<(DistMatrix, DistVector), LinalgError
 
 fn main() -> Result<(), MainError> {
     let world = World::init()?;
-    let (rank, protection) = (world.rank(), Protection::from_launcher(&world)?);
+    let protection = Protection::from_launcher(&world)?;
     let (stop, precond) = (StopCriteria::default(), Precond::Amg(AmgOptions::default()));
     let solved = Protected::<Cg>::new(stop, precond, |world| {
         let (a, b) = assemble(world.comm())?;
@@ -82,7 +82,7 @@ fn main() -> Result<(), MainError> {
         let largest = errors.fold(0.0, f64::max);
         // The error of linear elements falls with the square of `H`.
         assert!(largest < H * H, "{largest}");
-        if rank == 0 {
+        if solved.rank == 0 {
             println!("{}, an error of {largest:.1e} on the rows of rank 0", solved.solution.reason);
         }
     }

@@ -20,7 +20,7 @@ fn known(p: usize, q: usize) -> f64 {
 
 fn main() -> Result<(), MainError> {
     let world = World::init()?;
-    let (rank, protection) = (world.rank(), Protection::from_launcher(&world)?);
+    let protection = Protection::from_launcher(&world)?;
     let options = LobpcgOptions { count: 4, ..LobpcgOptions::default() };
     let precond = Precond::Amg(AmgOptions::default());
     let solved = Protected::<Lobpcg>::new(options, precond, |world| {
@@ -37,7 +37,7 @@ fn main() -> Result<(), MainError> {
         let tones = [(1, 1), (1, 2), (2, 1), (2, 2)];
         for ((value, residual), (p, q)) in solved.solver.eigenvalues().iter().zip(tones) {
             assert!((value - known(p, q)).abs() < 1e-6, "{value}");
-            if rank == 0 {
+            if solved.rank == 0 {
                 println!("{p} and {q} half waves: {value:.9}, residual {residual:.1e}");
             }
         }

@@ -9,7 +9,7 @@ use ft_linalg::{Cg, DistVector, Precond, Problem, Protected, StopCriteria, matri
 fn main() -> Result<(), MainError> {
     let file = std::env::args().nth(1).ok_or("usage: matrix_market FILE")?;
     let world = World::init()?;
-    let (rank, protection) = (world.rank(), Protection::from_launcher(&world)?);
+    let protection = Protection::from_launcher(&world)?;
     let stop = StopCriteria::default();
     let solved = Protected::<Cg>::new(stop, Precond::Jacobi, |world| {
         let rows = matrix_market::read_rows(&file, world.comm())?;
@@ -23,7 +23,7 @@ fn main() -> Result<(), MainError> {
     // Rows are dealt out in blocks: in a small system some ranks have none.
     if let Some(solved) = solved.filter(|solved| !solved.x.local().is_empty()) {
         let first: Vec<f64> = solved.x.local().iter().copied().take(4).collect();
-        println!("rank {rank}: {}, x = {first:.6?}", solved.solution.reason);
+        println!("rank {}: {}, x = {first:.6?}", solved.rank, solved.solution.reason);
     }
     Ok(())
 }

@@ -44,7 +44,7 @@ fn pairs(a: &dyn LinearOperator, _: &Communicator) -> Result<Box<dyn Preconditio
 
 fn main() -> Result<(), MainError> {
     let world = World::init()?;
-    let (rank, protection) = (world.rank(), Protection::from_launcher(&world)?);
+    let protection = Protection::from_launcher(&world)?;
     let solved = Protected::<Cg>::new(StopCriteria::default(), pairs, |world| {
         let grid = Poisson::new_2d(40, 40)?;
         let part = Partition::of(world.comm(), grid.n());
@@ -52,7 +52,7 @@ fn main() -> Result<(), MainError> {
         Ok(Problem { a, b: rhs::ones(&part), x: ft_linalg::DistVector::zeros(part) })
     })
     .solve(world, protection)?;
-    if let Some(solved) = solved.filter(|_| rank == 0) {
+    if let Some(solved) = solved.filter(|solved| solved.rank == 0) {
         println!("{}", solved.solution.reason);
     }
     Ok(())

@@ -91,7 +91,7 @@ fn matrix(n: usize, comm: &Communicator) -> Result<DistMatrix, LinalgError> {
 
 fn main() -> Result<(), MainError> {
     let world = World::init()?;
-    let (rank, protection) = (world.rank(), Protection::from_launcher(&world)?);
+    let protection = Protection::from_launcher(&world)?;
     let solved = Protected::<Own>::new(StopCriteria::default(), Precond::Jacobi, |world| {
         let a = matrix(2000, world.comm())?;
         let part = a.part().clone();
@@ -102,7 +102,7 @@ fn main() -> Result<(), MainError> {
     if let Some(solved) = solved {
         assert!(solved.solution.reason.is_converged());
         let bits = solved.x.local().iter().fold(0, |bits: u64, x| bits.rotate_left(7) ^ x.to_bits());
-        println!("rank {rank}: {}, x has the bits {bits:016x}", solved.solution.reason);
+        println!("rank {}: {}, x has the bits {bits:016x}", solved.rank, solved.solution.reason);
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use ft_linalg::{
 
 fn main() -> Result<(), MainError> {
     let world = World::init()?;
-    let (rank, protection) = (world.rank(), Protection::from_launcher(&world)?);
+    let protection = Protection::from_launcher(&world)?;
     let stop = StopCriteria::default();
     let solved = Protected::<Cg>::new(stop, Precond::Jacobi, |world| {
         let grid = Poisson::new_3d(16, 16, 16)?;
@@ -25,7 +25,7 @@ fn main() -> Result<(), MainError> {
     if let Some(solved) = solved {
         assert!(solved.solution.reason.is_converged());
         assert!(solved.x.local().iter().all(|x| (x - 1.0).abs() < 1e-6));
-        if rank == 0 {
+        if solved.rank == 0 {
             println!("{}", solved.solution.reason);
         }
     }

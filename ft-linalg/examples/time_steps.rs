@@ -97,14 +97,14 @@ impl Program for Cooling {
 
 fn main() -> Result<(), MainError> {
     let world = World::init()?;
-    let (rank, protection) = (world.rank(), Protection::from_launcher(&world)?);
+    let protection = Protection::from_launcher(&world)?;
     let plate = ft_checkpoint::run(world, protection, &mut Cooling { work: Workspace::default() })?;
     if let Some(plate) = plate {
         // The edge is kept at 0, so a plate of temperature 1 cools, and no point is colder than the edge.
         assert!(plate.temperatures.iter().all(|value| (0.0..1.0).contains(value)));
         let warmest = plate.temperatures.iter().copied().fold(0.0, f64::max);
         let ends: Vec<String> = plate.ends.iter().map(ToString::to_string).collect();
-        println!("rank {rank}, after steps {}: {warmest:e} at most", ends.join(" "));
+        println!("rank {}, after steps {}: {warmest:e} at most", plate.rank, ends.join(" "));
     }
     Ok(())
 }

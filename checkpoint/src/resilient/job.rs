@@ -15,7 +15,7 @@ use super::pacing::Pacing;
 use super::report::RankReport;
 use super::resuming::Resuming;
 use super::section::Section;
-use super::{Problem, Program, RunError, activity, setup};
+use super::{Finished, Problem, Program, RunError, activity, setup};
 use crate::checkpointer::{Checkpointer, LiveState, Restored};
 use crate::error::CheckpointError;
 use crate::protection::{Checkpoints, Protection};
@@ -281,13 +281,14 @@ impl Job {
         Ok(self.end_section(0, result)?)
     }
 
-    /// Runs `program` to its end as the last section, and leaves the job together with all ranks; gives its last state. Cheaper than
+    /// Runs `program` to its end as the last section, and leaves the job together with all ranks;
+    /// gives its last state, and the rank that this process has then. Cheaper than
     /// [`Job::run`] and [`Job::finish`], as nothing is kept of it. If it is the only section, lost ranks need not be replaced
     /// ([`Program::SHRINKS`]).
     ///
     /// # Errors
     /// As [`Job::run`].
-    pub fn last<P: Program>(mut self, program: &mut P) -> Result<P::State, RunError<P::Error>> {
+    pub fn last<P: Program>(mut self, program: &mut P) -> Result<Finished<P::State>, RunError<P::Error>> {
         if self.world.repair_mode() == OnFailure::Shrink && !P::SHRINKS {
             return Err(self.refuse("this program cannot go on with fewer ranks").of_program());
         }
@@ -295,7 +296,10 @@ impl Job {
         while let Err(problem) = section.run_as_last(&mut self) {
             self.recover(problem, |error| section.program.status(error))?;
         }
-        if self.pacing.over { Err(RunError::Trial) } else { Ok(section.kept.state) }
+        if self.pacing.over {
+            return Err(RunError::Trial);
+        }
+        Ok(Finished { state: section.kept.state, rank: self.world.rank(), size: self.world.size() })
     }
 
     /// Leaves the job together with all other ranks. Without it, or [`Job::last`], the job ends with an error.
@@ -582,6 +586,7 @@ impl Job {
         match self.world.check() {
             Err(error) if error.is_failure() => {
                 self.world.activity(activity::WAITING);
+                self.world.set_place(None);
                 self.pacing.fail();
                 let report = self.checkpointer.report().map_err(RunError::Checkpoint)?;
                 self.levels.interrupt().map_err(RunError::Checkpoint)?;
@@ -595,6 +600,12 @@ impl Job {
             Err(ended) => Err(RunError::Ended(ended)),
             Ok(()) => Err(self.give_up(problem, status)),
         }
+    }
+
+    /// The program goes on with this step. It is said only where all ranks take the same.
+    pub(super) fn set_place(&self, number: u64) {
+        let run = u32::try_from(self.past.sections()).unwrap_or(u32::MAX);
+        self.world.set_place(self.meets().then_some((run, self.past.steps + number)));
     }
 
     fn give_up<E: Error>(&self, problem: Problem<E>, status: impl FnOnce(&E) -> i32) -> RunError<E> {

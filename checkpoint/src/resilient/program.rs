@@ -12,7 +12,9 @@ use crate::region::Protect;
 pub enum Flow {
     /// Another step.
     Continue,
-    /// The work is done; the same on all ranks.
+    /// The work is done. All ranks return it after the same step; if only some do, the others wait
+    /// for them, and the job ends with an error that names ranks and steps. Only with
+    /// [`Lines::Log`](crate::Lines::Log) each rank is done after a step of its own.
     Done,
 }
 
@@ -39,6 +41,8 @@ pub trait Program {
     /// Whether a rank that was lost can go back alone ([`Recovery::Local`](crate::Recovery::Local)). It does [`Program::rebuild`] without the others then: what they told it is recorded once, in a
     /// call of `rebuild` behind [`Program::init`], and kept with its state. So all that `rebuild` sends and receives has to follow from the constant part of the states. No receive of it may take
     /// messages of several senders or tags, and nothing may be under way when it returns.
+    /// Communicators that `rebuild` makes are the same each time, so handles of them that the
+    /// others still have go on.
     const ALONE: bool = false;
 
     /// Makes the state at the start.

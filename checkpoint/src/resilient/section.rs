@@ -106,6 +106,7 @@ impl<'a, P: Program> Section<'a, P> {
         while !job.pacing.over {
             let number = self.kept.step + 1;
             job.pacing.await_step(&job.world)?;
+            job.set_place(number);
             job.world.step(job.past.steps + number)?;
             self.is_steady = false;
             let flow = self.step(job, number)?;
@@ -116,8 +117,11 @@ impl<'a, P: Program> Section<'a, P> {
             job.end_trial(&self.kept);
             if self.is_done && !job.pacing.over {
                 job.world.activity(activity::WAITING);
+                job.world.report_done();
                 return Ok(Worked::Done);
             }
+            // What waits from now on is beyond this step.
+            job.set_place(number + 1);
             job.checkpointer.progress(&job.world)?;
             if !job.meets() {
                 job.draw_if_due(&mut self.kept)?;
@@ -213,7 +217,7 @@ impl<'a, P: Program> Section<'a, P> {
             }
             None => {
                 job.restore_line(&self.kept, false)?;
-                self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
+                self.rebuild_together(job)?;
                 job.go_back_to_line()?;
             }
         }
@@ -275,6 +279,17 @@ impl<'a, P: Program> Section<'a, P> {
         self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
         *tape = job.world.take_tape()?;
         Ok(())
+    }
+
+    /// Makes the state whole as all ranks do. Where a rank may go back alone later, communicators
+    /// are those of the record: it will make these.
+    fn rebuild_together(&mut self, job: &Job) -> Result<(), Problem<P::Error>> {
+        let Some(tape) = &self.kept.tape else {
+            return self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program);
+        };
+        job.world.repeat_together(tape)?;
+        self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
+        Ok(job.world.end_together()?)
     }
 
     /// Makes the state whole without the others, which wait.

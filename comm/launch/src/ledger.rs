@@ -102,7 +102,10 @@ impl Entry {
             self.ranks.push(rank);
             self.ranks.sort_unstable();
         }
-        if !self.point.split(", ").any(|known| known == point) {
+        // A cause may have commas of its own, as the message of a panic.
+        let is_known = self.point.split(", ").any(|known| known == point)
+            || point.contains(", ") && self.point.contains(point);
+        if !is_known {
             self.point = format!("{}, {point}", self.point);
         }
     }

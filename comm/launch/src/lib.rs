@@ -42,6 +42,7 @@ mod ledger;
 mod line_merger;
 mod mpirun;
 mod output;
+mod panics;
 mod pipes;
 mod process;
 mod reach;
@@ -158,6 +159,7 @@ struct Launcher {
     broken: HashMap<PeerId, Time>,
     console: Console,
     output: output::Output,
+    panics: panics::Panics,
     stdin: stdin::Forwarder,
     ledger: Ledger,
     desk: Desk,
@@ -203,6 +205,7 @@ impl Launcher {
             arbiter: Arbiter::new(spec.config.clone(), clock.now()),
             ledger: Ledger::new(spec.config.kills.clone(), spec.config.cuts.clone()),
             console: console.clone(),
+            panics: panics::Panics::default(),
             output: output::Output::new(console.clone(), spec.output_to_stderr, spec.output),
             stdin: stdin::Forwarder::new(spec.input)?,
             desk: std::mem::take(&mut spec.desk),
@@ -576,12 +579,15 @@ impl Launcher {
             Report::Said { peer, error, lines } => {
                 if error {
                     self.arbiter.said(peer, &lines);
+                    let lines = self.panics.without_repeats(peer, lines);
+                    return self.output.print(peer, error, &lines);
                 }
                 self.output.print(peer, error, &lines);
             }
             Report::Noted { peer, host, lines } => self.output.note(peer, &host, &lines),
             Report::Death(Death::Dying(peer, exit) | Death::Gone(peer, exit)) => {
                 self.last_words(peer);
+                self.panics.ended(peer);
                 self.name_limits(peer);
                 self.arbiter.exited(self.clock.now(), peer, exit);
             }

@@ -20,7 +20,9 @@
 //! put to death, which is a failure of its rank.
 //!
 //! *Roster and observers.* The roster (`arbiter/roster.rs`) keeps membership. Beside it stand two who do not decide: injected failures
-//! (`arbiter/injected.rs`) and the watchdog ([`crate::watch`]). They learn from the roster's events what becomes of the ranks. What
+//! (`arbiter/injected.rs`) and the watchdog ([`crate::watch`], `arbiter/silence.rs`;
+//! `arbiter/completion.rs`: ranks of which some are done too early). They learn from the roster's
+//! events what becomes of the ranks. What
 //! ranks say for people only, of progress and such, is passed on as an event, and the roster hears that they live.
 //!
 //! *Electorate.* Silence is no proof of death. The survivors may go on only if they are at least half of the
@@ -38,6 +40,7 @@ use crate::wire::control::{News, ToArbiter, Welcome};
 mod agreements;
 mod births;
 mod chairs;
+mod completion;
 mod cuts;
 mod ending;
 mod injected;
@@ -50,6 +53,7 @@ mod redundancy;
 mod repair;
 mod restarts;
 mod roster;
+mod silence;
 mod stops;
 mod suspicion;
 mod view;
@@ -57,12 +61,17 @@ mod words;
 
 pub use crate::rank::OnFailure;
 use chairs::Phase;
+use completion::Completion;
 use injected::Injected;
 pub use job::{Config, Effect, Event, Exit};
 use outbox::Outbox;
 pub use random::Mtbf;
 use roster::Roster;
+use silence::Silence;
 pub use view::{RankView, Stage};
+
+/// Exit status of a job whose program does what cannot go on.
+const MISUSED: i32 = 2;
 
 /// The launcher's side of the membership protocol, as a state machine: events go in, effects come out.
 #[derive(Debug)]
@@ -70,6 +79,8 @@ pub struct Arbiter {
     roster: Roster,
     injected: Injected,
     watch: Watch,
+    completion: Completion,
+    silence: Silence,
     effects: Outbox,
 }
 
@@ -78,8 +89,14 @@ impl Arbiter {
     pub fn new(config: Config, now: Time) -> Self {
         let watch = Watch::new(config.messages.watchdog, config.total);
         let injected = Injected::new(&config, now);
-        let mut arbiter =
-            Self { roster: Roster::new(config, now), injected, watch, effects: Outbox::default() };
+        let mut arbiter = Self {
+            roster: Roster::new(config, now),
+            injected,
+            watch,
+            completion: Completion::default(),
+            silence: Silence::default(),
+            effects: Outbox::default(),
+        };
         arbiter.pass_on(now);
         arbiter
     }
@@ -189,6 +206,12 @@ impl Arbiter {
         if let Some(account) = self.watch.tick(now) {
             self.effects.record(Event::Stalled { account });
         }
+        if let Some(account) = self.silence.tick(now, self.watch.waits().count()) {
+            self.effects.record(Event::Stalled { account });
+        }
+        if let Some(text) = self.completion.tick(now, &self.watch) {
+            self.roster.end(MISUSED, text);
+        }
         self.roster.tick(now);
         self.pass_on(now);
     }
@@ -199,6 +222,8 @@ impl Arbiter {
             .due()
             .into_iter()
             .chain(self.watch.poll_timeout())
+            .chain(self.silence.poll_timeout())
+            .chain(self.completion.poll_timeout())
             .fold(self.roster.poll_timeout(), Time::min)
     }
 
@@ -236,8 +261,19 @@ impl Arbiter {
         let origin = self.roster.chairs[rank].origin;
         match message {
             ToArbiter::Reached { spec } => self.injected.strike(now, spec, &mut self.roster),
-            ToArbiter::Waiting(wait) => self.watch.waiting(now, rank, wait),
-            ToArbiter::Moving => self.watch.moving(rank),
+            ToArbiter::Waiting(wait) => {
+                self.watch.waiting(now, rank, wait);
+                self.completion.look(now, &self.watch);
+            }
+            ToArbiter::Moving => {
+                self.watch.moving(rank);
+                self.completion.look(now, &self.watch);
+            }
+            ToArbiter::Done { generation, last } if self.roster.generation == Some(generation) => {
+                self.completion.done(rank, last);
+                self.completion.look(now, &self.watch);
+            }
+            ToArbiter::Silent { millis } => self.silence.heard(now, rank, millis),
             ToArbiter::Progress { done, line } => {
                 self.effects.record(Event::Progress { rank: origin, done, line });
             }
@@ -279,9 +315,17 @@ impl Arbiter {
         self.injected.observe(event);
         match event {
             Event::Lost { rank, .. } => {
-                self.roster.chairs.known_as(*rank).into_iter().for_each(|rank| self.watch.lost(rank));
+                if let Some(rank) = self.roster.chairs.known_as(*rank) {
+                    self.watch.lost(rank);
+                    self.silence.ends(rank);
+                }
+                self.completion.clear();
             }
-            Event::Decided { .. } | Event::Finished { .. } => self.watch.clear(),
+            Event::Decided { .. } | Event::Finished { .. } => {
+                self.watch.clear();
+                self.silence.clear();
+                self.completion.clear();
+            }
             _ => {}
         }
     }

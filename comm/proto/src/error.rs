@@ -83,6 +83,16 @@ pub enum CommError {
         "a request is made again of its record in a step, not in `rebuild`: messages of before are not there yet"
     )]
     TooSoon,
+    /// Messages of this communicator were under way at a recovery line, and `rebuild` has not made
+    /// it again. Keep its record in the protected state.
+    #[error(
+        "messages on a communicator (context {context}) were under way at the checkpoint, and `rebuild` has not made it again; keep \
+         `Communicator::record` in the state, and make the communicator with `World::communicator` in `rebuild`"
+    )]
+    NotMadeAgain {
+        /// Its context.
+        context: u32,
+    },
     /// What was kept with a recovery line cannot be read.
     #[error("what was kept with a recovery line is damaged, or of another version of this library")]
     Line,

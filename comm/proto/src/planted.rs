@@ -45,6 +45,8 @@ pub const FREES_EARLY: &str = "frees a line before the next is committed";
 pub const COUNTS_COLLECTIVES_ANEW: &str = "counts collectives of made communicators anew";
 /// Who goes back to a line goes on with the contexts that it knew before.
 pub const GOES_ON_WITH_CONTEXTS: &str = "goes on with contexts behind the line";
+/// Communicators that a repeated part makes are new ones.
+pub const MAKES_NEW_COMMUNICATORS: &str = "makes new communicators where it repeats itself";
 /// What was not determined is told of behind the message that depends on it.
 pub const TELLS_LATE: &str = "tells of what was not determined too late";
 /// What others have to be fed with is given up when a line is drawn, before it is committed.

@@ -104,7 +104,8 @@ impl Watch {
         Some(self.account(now))
     }
 
-    fn waits(&self) -> impl Iterator<Item = (Rank, &Wait, Time)> {
+    /// The ranks that have waited long and still do, in which call, and since when.
+    pub fn waits(&self) -> impl Iterator<Item = (Rank, &Wait, Time)> {
         self.ranks.iter().enumerate().filter_map(|(rank, doing)| match doing {
             Doing::Waits { wait, since } => Some((rank, wait, *since)),
             Doing::Moves | Doing::Lost => None,

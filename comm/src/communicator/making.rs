@@ -72,8 +72,38 @@ impl Communicator {
 
     pub(super) fn made(&self, group: Group, context: u32) -> Self {
         let world_rank = self.members().world[self.rank()];
+        if self.core.peek().repeats() {
+            let known = self.known(&group, context);
+            return known.unwrap_or_else(|| self.made_again(group, world_rank, context));
+        }
         self.core.set(|core| core.driver.engine.open_context(context));
         self.chosen(group, world_rank, context)
+    }
+
+    /// The communicator with this context and these ranks, if this process still has it.
+    pub(super) fn known(&self, group: &Group, context: u32) -> Option<Self> {
+        let made: Vec<Rc<dyn Made>> =
+            self.core.peek().made.iter().filter_map(std::rc::Weak::upgrade).collect();
+        let made = made.into_iter().filter_map(|made| made.any().downcast::<Shared>().ok());
+        let is_it = |shared: &Rc<Shared>| {
+            shared.context == context && shared.members.borrow().world[..] == *group.ranks()
+        };
+        let shared = made.filter(|shared| !shared.has_ended.get()).find(is_it)?;
+        Some(Self { core: self.core.clone(), shared })
+    }
+
+    /// A communicator that others have already, or had at the line to which this rank has gone
+    /// back: its collectives count on from there.
+    pub(super) fn made_again(&self, group: Group, world_rank: Rank, context: u32) -> Self {
+        let mut lined = None;
+        self.core.set(|core| {
+            core.driver.engine.open_context_again(context);
+            core.knows_context(context);
+            lined = core.gone_back.collectives.remove(&context);
+        });
+        let made = self.chosen(group, world_rank, context);
+        made.set_lined(lined.unwrap_or(0));
+        made
     }
 
     /// A communicator of ranks that the program has chosen, which the core keeps through repairs.

@@ -77,25 +77,12 @@ impl Communicator {
         if group.rank_of(me).is_none() {
             return Ok(None);
         }
-        let known: Vec<Rc<dyn Made>> =
-            self.core.peek().made.iter().filter_map(std::rc::Weak::upgrade).collect();
-        let known = known.into_iter().filter_map(|made| made.any().downcast::<Shared>().ok());
-        let is_it = |shared: &Rc<Shared>| {
-            shared.context == record.context && shared.members.borrow().world[..] == *group.ranks()
-        };
-        if let Some(shared) = known.filter(|shared| !shared.has_ended.get()).find(is_it) {
-            return Ok(Some(Self { core: self.core.clone(), shared }));
+        if let Some(known) = self.known(&group, record.context) {
+            return Ok(Some(known));
         }
-        let mut lined = None;
-        self.core.set(|core| {
-            core.driver.engine.open_context_again(record.context);
-            core.knows_context(record.context);
-            lined = core.gone_back.collectives.remove(&record.context);
-        });
-        let made = self.chosen(group, me, record.context);
+        let made = self.made_again(group, me, record.context);
         made.set_name(record.name.clone());
         made.set_grid(grid);
-        made.set_lined(lined.unwrap_or(0));
         made.shared.parent.set(record.parent);
         if let Some(parent) = record.parent {
             self.core.set(|core| core.driver.derived(record.context, parent));

@@ -98,6 +98,7 @@ impl Door {
             return None;
         }
         let core = self.0.borrow_mut()?;
+        core.driver.calls.count();
         if core.is_torn() { None } else { Some(Inside { core, unwinds: panicking() }) }
     }
 

@@ -13,7 +13,7 @@ use crate::transport::Patience;
 use ft_proto::error::CommError;
 use ft_proto::rank::{MessageMode, Rank, Tag};
 use ft_proto::wire::control::News;
-use ft_proto::wire::wait::Awaited;
+use ft_proto::wire::wait::{Awaited, Place};
 
 /// An alarm is followed by what it was raised for within so long.
 const DETAILS_WITHIN: Duration = Duration::from_secs(1);
@@ -56,6 +56,8 @@ pub(crate) struct Waiting {
     pub(super) clock: Clock,
     /// The call that the program is in: its name, context and tag.
     call: (&'static str, u32, Option<Tag>),
+    /// How far the program is, if all ranks take the same steps.
+    pub(crate) place: Option<Place>,
     watchdog: Watchdog,
     doubt: Doubt,
     pub(super) company: Company,
@@ -70,6 +72,7 @@ impl Default for Waiting {
             patience: Patience::default(),
             clock: Clock::start(),
             call: ("", 0, None),
+            place: None,
             watchdog: Watchdog::default(),
             doubt: Doubt::default(),
             company: Company::default(),
@@ -119,7 +122,8 @@ impl Driver {
             let now = self.service.now(&self.waiting.clock);
             if let Some(waited) = self.waiting.watchdog.look(now) {
                 let (name, context, tag) = self.waiting.call;
-                let call = Call { name, context, tag, awaited: self.awaited_by(hint) };
+                let (awaited, place) = (self.awaited_by(hint), self.waiting.place);
+                let call = Call { name, context, tag, awaited, place };
                 self.submit(call.waits(waited));
             }
         }
@@ -146,6 +150,7 @@ impl Driver {
         wanted: impl Fn(&mut Self, Option<&News>) -> Option<T>,
     ) -> Result<T, CommError> {
         loop {
+            self.calls.count();
             if let Some(found) = wanted(self, None) {
                 self.moved();
                 return Ok(found);
@@ -352,6 +357,7 @@ impl Driver {
 
     /// One look at everything: news, accepted links, frames to send, bytes that came.
     pub(super) fn progress(&mut self, sleep: Duration, memory: &mut Memory<'_>) -> Result<bool, CommError> {
+        self.calls.count();
         self.check()?;
         self.engine.links.looked();
         self.engine.accept();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::time::Time;
 use ft_proto::rank::Tag;
 use ft_proto::wire::control::ToArbiter;
-use ft_proto::wire::wait::{Awaited, Wait};
+use ft_proto::wire::wait::{Awaited, Place, Wait};
 
 /// What a call waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,14 +19,16 @@ pub(crate) struct Call {
     pub(crate) tag: Option<Tag>,
     /// For whom.
     pub(crate) awaited: Awaited,
+    /// How far the program is, if all ranks take the same steps.
+    pub(crate) place: Option<Place>,
 }
 
 impl Call {
     /// What the launcher is told of it after so long.
     pub(crate) fn waits(self, waited: Duration) -> ToArbiter {
-        let Self { name, context, tag, awaited } = self;
+        let Self { name, context, tag, awaited, place } = self;
         let millis = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-        ToArbiter::Waiting(Wait { call: name.into(), context, tag, awaited, millis })
+        ToArbiter::Waiting(Wait { call: name.into(), context, tag, awaited, millis, place })
     }
 }
 
@@ -76,7 +78,7 @@ mod tests {
     }
 
     fn recv() -> Call {
-        Call { name: "recv", context: 2, tag: Some(7), awaited: Awaited::Ranks(vec![5]) }
+        Call { name: "recv", context: 2, tag: Some(7), awaited: Awaited::Ranks(vec![5]), place: None }
     }
 
     #[test]
@@ -98,6 +100,7 @@ mod tests {
             tag: Some(7),
             awaited: Awaited::Ranks(vec![5]),
             millis: 310,
+            place: None,
         };
         assert_eq!(recv().waits(waited.unwrap()), ToArbiter::Waiting(wait));
     }

@@ -81,7 +81,10 @@ impl Service for Alone {
             | ToArbiter::Progress { .. }
             | ToArbiter::Saved(_)
             | ToArbiter::Keeps { .. }
-            | ToArbiter::Account { .. } => {}
+            | ToArbiter::Account { .. }
+            | ToArbiter::Done { .. }
+            | ToArbiter::Silent { .. }
+            | ToArbiter::Dead { .. } => {}
         }
     }
 

@@ -3,6 +3,7 @@
 
 use crate::time::{Clock, Time};
 use alarm::Alarm;
+pub use caller::Calls;
 use ft_proto::rank::{Generation, PeerId, Rank};
 use ft_proto::wire::control::{News, ToArbiter};
 use ready::ReadyMemory;
@@ -11,6 +12,7 @@ use verdicts::Verdicts;
 
 pub mod alarm;
 pub mod alone;
+mod caller;
 mod pulse;
 mod questions;
 pub mod ready;
@@ -64,6 +66,10 @@ pub trait Service {
     /// This rank is in this step: the launcher hears of it with the next sign of life.
     fn is_in(&self, step: u64) {
         let _ = step;
+    }
+    /// Counts the calls of the program, so that the plane knows whether it makes any.
+    fn calls(&self) -> Calls {
+        Calls::default()
     }
     /// While it rests the plane beats no heart and asks nobody: to measure what that costs.
     fn rest(&self, rests: bool) {

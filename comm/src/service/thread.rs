@@ -15,6 +15,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
 use super::alarm::Alarm;
+use super::caller::{Caller, Calls};
 use super::pulse::Heart;
 use super::questions::Questions;
 use super::ready::ReadyMemory;
@@ -109,6 +110,7 @@ pub struct ServiceThread {
     cuts: Cuts,
     saves: Saves,
     ready: ReadyMemory,
+    calls: Calls,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -155,6 +157,7 @@ impl ServiceThread {
         };
         let (saves, ready) = (Saves::new(say()), ReadyMemory::new(say()));
         let inlet = Inlet { inbox, wake: shared.wake_caller.clone(), accounts, room, address };
+        let calls = Calls::default();
         let plane = Plane {
             shared: shared.clone(),
             member: Member::new(clock.now()),
@@ -173,12 +176,13 @@ impl ServiceThread {
             incoming: Vec::new(),
             outgoing: Vec::new(),
             heart: Heart::default(),
+            caller: Caller::new(calls.clone(), clock.now()),
             over: false,
             is_orphan: false,
             outlives,
         };
         let thread = Some(plane.start(lifeline)?);
-        Ok((Self { shared, outbox, questions, me, clock, cuts, saves, ready, thread }, inlet))
+        Ok((Self { shared, outbox, questions, me, clock, cuts, saves, ready, calls, thread }, inlet))
     }
 
     /// Puts injected failures of links in place: cuts as they strike, and what `slow` says
@@ -236,6 +240,10 @@ impl Service for ServiceThread {
         self.ready.clone()
     }
 
+    fn calls(&self) -> Calls {
+        self.calls.clone()
+    }
+
     fn is_in(&self, step: u64) {
         self.shared.step.store(step, Ordering::Relaxed);
     }
@@ -288,6 +296,8 @@ struct Plane {
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
     heart: Heart,
+    /// The thread that makes the calls of the program.
+    caller: Caller,
     /// The job has ended, or this process is out of it: nobody needs to hear anything any more.
     over: bool,
     /// The link to the launcher broke, perhaps in one direction only: what this process would say now, such as a goodbye, is not to count.
@@ -316,6 +326,7 @@ impl Plane {
                 self.excuse_launcher();
                 self.member.tick(self.clock.now());
                 self.inquire();
+                self.look_at_caller();
             }
             for message in self.submitted.try_iter() {
                 self.member.submit(message);
@@ -404,9 +415,11 @@ impl Plane {
                 let [interval, timeout] =
                     [welcome.heartbeat_ms, welcome.timeout_ms].map(Duration::from_millis);
                 self.heart.allow(interval, timeout);
+                self.caller.watch(now, welcome.messages.watchdog);
                 self.questions.allow(now, Duration::from_millis(welcome.timeout_ms));
             }
             News::Decided(membership) => self.questions.enter(membership.clone()),
+            News::Finalized => self.caller.rest(),
             News::Failed { .. } => self.questions.give_up(),
             News::Cut { peers, millis, .. } => self.cuts.cut(now, peers, millis.map(Duration::from_millis)),
             _ => {}
@@ -438,6 +451,15 @@ impl Plane {
             self.questions.ask(now, &question);
         }
         self.questions.tick(now).into_iter().for_each(|suspect| self.member.submit(suspect));
+    }
+
+    /// Tells the launcher whether the program makes calls, and whether the thread that would make
+    /// them lives. It has to be told before what that thread has submitted since.
+    fn look_at_caller(&mut self) {
+        if !self.over && !self.shared.closing.load(Ordering::Acquire) {
+            let said = self.caller.look(self.clock.now());
+            said.into_iter().for_each(|message| self.member.submit(message));
+        }
     }
 
     fn write(&mut self) -> bool {

@@ -14,7 +14,7 @@ impl World {
     /// # Errors
     /// As [`World::go_back_to_line`].
     pub fn go_back_alone(&self, lost: &[Rank]) -> Result<bool, CommError> {
-        self.core.enter()?.put_back();
+        self.put_back()?;
         self.settle_accounts(lost)
     }
 

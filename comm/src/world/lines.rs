@@ -186,7 +186,7 @@ impl World {
     /// # Errors
     /// A failure; [`CommError::Line`]: what the record says of outcomes cannot be.
     pub fn go_back_to_line(&self) -> Result<(), CommError> {
-        let early = self.core.enter()?.put_back();
+        let early = self.put_back()?;
         let told: Vec<u32> = early
             .iter()
             .flat_map(|(signature, numbers)| numbers.iter().map(|number| (*signature, *number)))
@@ -200,6 +200,16 @@ impl World {
             lines.swallow(swallowed);
         }
         Ok(())
+    }
+
+    /// The messages of the line that was restored are there again. Gives those that were received
+    /// too early.
+    pub(super) fn put_back(&self) -> Result<Swallowed, CommError> {
+        let core = &mut *self.core.enter()?;
+        match core.missing_context() {
+            Some(context) => Err(CommError::NotMadeAgain { context }),
+            None => Ok(core.put_back()),
+        }
     }
 
     /// What all ranks that compute say, each as much as it likes. Collective.

@@ -5,7 +5,8 @@
 use std::fmt;
 
 use ft_checkpoint::{
-    Distributed, Flow, Job, Program, Protect, Protection, RankState, Redistribute, Replicated, RunError,
+    Distributed, Finished, Flow, Job, Program, Protect, Protection, RankState, Redistribute, Replicated,
+    RunError,
 };
 use ft_comm::{Communicator, World};
 
@@ -192,7 +193,8 @@ impl<'a, S: Solver, A: ProtectedOperator> Protected<'a, S, A> {
         Self { monitor: Box::new(monitor), ..self }
     }
 
-    /// Solves, through failures, and leaves the job together with all ranks. `None` on dedicated parity ranks.
+    /// Solves, through failures, and leaves the job together with all ranks. Returns the answer
+    /// with the rank that this process has then; `None` on dedicated parity ranks.
     ///
     /// # Errors
     /// The job has ended everywhere; with its cause.
@@ -200,16 +202,16 @@ impl<'a, S: Solver, A: ProtectedOperator> Protected<'a, S, A> {
         mut self,
         world: World,
         protection: Protection,
-    ) -> Result<Option<Solved<S>>, RunError<LinalgError>> {
-        let state = ft_checkpoint::run(world, protection, &mut self)?;
-        Ok(state.map(|SolveState { a, solver, solution, .. }| {
+    ) -> Result<Option<Finished<Solved<S>>>, RunError<LinalgError>> {
+        let solved = |SolveState { a, solver, solution, .. }: SolveState<S, A>| {
             let x = DistVector::from_local(a.col_part().clone(), solver.x().to_vec());
             Solved {
                 solution: solution.expect("the last step has concluded"),
                 x: x.expect("the solver's vectors fit its operator"),
                 solver,
             }
-        }))
+        };
+        Ok(ft_checkpoint::run(world, protection, &mut self)?.map(|finished| finished.map(solved)))
     }
 
     /// Solves, through failures, as one of several protected runs of `job`; gives the answer's own rows too, to be made a

@@ -346,3 +346,24 @@ fn what_cannot_be_is_said_before_anything_is_started() {
     let outcome = Run::ftrun("-n 4 --recovery local hpcg --size 16").finish().expect(2);
     assert!(outcome.stderr.contains("`--recovery global` is for it"), "{outcome}");
 }
+
+/// `rebuild` makes a communicator, the lost rank alone, and it is the one that the others still
+/// have.
+#[test]
+fn a_communicator_made_in_rebuild_serves_where_only_the_lost_go_back() {
+    let halves = |options: &str| {
+        let run = Run::ftrun(&format!("-n 4 --every 20 {PATIENT} {options}"));
+        run.arg(example("halves")).arg("60").arg("160").limit(600).finish().expect(0).stdout
+    };
+    let expected = halves("");
+    assert!(expected.contains("hash"), "{expected}");
+    // The second rank is lost after all have gone back together, from whose communicators it was
+    // not.
+    let early = "--kill 2@checkpoint=1/copy --kill 0@step=77 --kill 1@step=120";
+    let twice = "--scheme rs:2+2 --kill 0@step=77 --kill 2@restore=1/exchange --kill 3@step=130";
+    for kills in ["--kill 0@step=77", "--kill 3@step=77 --kill 0@step=130", early, twice] {
+        for recovery in ["local", "global"] {
+            assert_eq!(halves(&format!("--recovery {recovery} {kills}")), expected, "{recovery} {kills}");
+        }
+    }
+}

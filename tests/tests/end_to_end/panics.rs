@@ -21,3 +21,17 @@ fn a_panic_that_is_caught_in_a_reduction_ends_the_job() {
         }
     }
 }
+
+/// The replacement panics each time. The cause has the message, and the same backtrace is not shown
+/// for each try.
+#[test]
+fn a_panic_is_named_as_the_cause_and_its_backtrace_is_shown_once() {
+    let run = Run::ftrun("-n 4 --every 7 --lines log --kill 2@step=500").arg(example("careless"));
+    let outcome = run.arg("always").variable("RUST_BACKTRACE", "1").limit(120).finish().expect(1);
+    let last = outcome.stderr.lines().find(|line| line.contains("4 times in a row")).unwrap_or_default();
+    let names = ["it panicked at tests/examples/careless.rs:", ": a state that cannot be made whole"];
+    assert!(names.iter().all(|name| last.contains(name)), "{outcome}");
+    let printed = |part: &str| outcome.stderr.matches(part).count();
+    assert_eq!(printed("stack backtrace:\n"), 1, "{outcome}");
+    assert_eq!(printed("stack backtrace: as printed before for the same panic\n"), 2, "{outcome}");
+}

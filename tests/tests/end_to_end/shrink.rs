@@ -1,6 +1,6 @@
 //! Repair mode `shrink`: the survivors close up, and the answer stays what it was.
 
-use crate::common::{Outcome, PATIENT, Run};
+use crate::common::{Outcome, PATIENT, Run, example};
 
 fn run(options: &str) -> Outcome {
     let outcome = Run::ftrun(&format!("--json {PATIENT} {options}")).limit(60).finish().expect(0);
@@ -79,4 +79,29 @@ fn what_cannot_shrink_is_refused() {
         Run::ftrun("-n 3 --on-failure shrink --kill 1,2@step=12 cg --poisson 12").limit(30).finish();
     let outcome = outcome.expect(3);
     assert!(outcome.stderr.contains("rs:1+2"), "{outcome}");
+}
+
+/// The rank that prints the answer is that of the end, not of the start.
+#[test]
+fn the_answer_is_printed_once_when_the_first_rank_is_lost() {
+    let halves = |options: &str| {
+        let run = Run::ftrun(&format!("-n 4 {PATIENT} {options}")).arg(example("halves"));
+        run.arg("60").arg("160").limit(120).finish().expect(0).stdout
+    };
+    let expected = halves("");
+    let line = |out: &str| {
+        out.lines().map(|line| line.split(", halves").next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(line(&expected).len(), 1, "{expected}");
+    for kills in ["--kill 0@step=77", "--kill 0@step=77 --kill 1@step=120"] {
+        let out = halves(&format!("--on-failure shrink {kills}"));
+        assert_eq!(line(&out), line(&expected), "{kills}: {out}");
+    }
+}
+
+#[test]
+fn a_solve_says_its_answer_once_when_the_first_rank_is_lost() {
+    let run = Run::ftrun(&format!("-n 4 --on-failure shrink --kill 0@step=5 {PATIENT}"));
+    let outcome = run.arg(example("protected_solve")).limit(120).finish().expect(0);
+    assert_eq!(outcome.stdout.lines().count(), 1, "{outcome}");
 }

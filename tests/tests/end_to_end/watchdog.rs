@@ -69,3 +69,33 @@ fn a_job_that_moves_is_not_spoken_of() {
     let outcome = Run::ftrun(&format!("-n 4 --kill 2@step=20 {POISSON} --watchdog 20")).finish().expect(0);
     assert!(!outcome.stderr.contains("wait"), "{outcome}");
 }
+
+/// Without `--watchdog` that takes half a minute.
+#[test]
+fn a_rank_that_makes_no_calls_is_spoken_of_and_lives() {
+    let outcome = stuck("--watchdog 0.3 -n 2", "computing", "rank 0 has made no call for ");
+    let line = outcome.stderr.lines().find(|line| line.contains("has made no call")).expect("it was awaited");
+    assert!(line.contains("it computes, or is blocked outside of the library"), "{outcome}");
+    assert!(!outcome.stderr.contains("is lost"), "{outcome}");
+}
+
+#[test]
+fn a_rank_whose_thread_has_ended_is_replaced() {
+    let outcome = Run::ftrun("-v -n 3").arg(example("ended")).limit(60).finish().expect(0);
+    let lost = "rank 1 is lost: the thread that makes its calls has ended, though the process has not";
+    assert_eq!(lines(&outcome, lost), 1, "{outcome}");
+}
+
+#[test]
+fn a_program_that_is_done_on_one_rank_only_is_refused_with_ranks_and_steps() {
+    for options in ["", "--check", "--lines drain"] {
+        for how in ["messages", "checkpoint"] {
+            let run = Run::ftrun(&format!("-n 3 --every 8 {options}")).arg(example("early"));
+            let outcome = run.arg(how).limit(60).finish().expect(2);
+            assert!(
+                outcome.stderr.contains("rank 1 returned Flow::Done after step 7, but rank"),
+                "{outcome}"
+            );
+        }
+    }
+}

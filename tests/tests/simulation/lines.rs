@@ -11,6 +11,8 @@ mod left_over;
 mod plan;
 #[path = "lines/random.rs"]
 mod random;
+#[path = "lines/rebuilt.rs"]
+mod rebuilt;
 #[path = "lines/schedules.rs"]
 mod schedules;
 

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::words::Words;
+use super::words::{LastPanic, Words};
 use crate::rank::{Membership, PeerId, Rank, Seat};
 use crate::time::Time;
 
@@ -35,6 +35,8 @@ pub(super) struct Chair {
     pub(super) output: Option<Vec<u8>>,
     /// What the process has printed to standard error before it has joined.
     pub(super) words: Words,
+    /// The last panic that the process has printed.
+    pub(super) panic: LastPanic,
     /// It is done whatever becomes of the others.
     pub(super) goes_on: bool,
     /// The process has said goodbye and is about to exit.
@@ -60,6 +62,7 @@ impl Chair {
             resumed: None,
             output: None,
             words: Words::default(),
+            panic: LastPanic::default(),
             goes_on: false,
             leaving: false,
             silent: None,
@@ -100,15 +103,22 @@ impl Chair {
         (self.output, self.resumed, self.goes_on) = (None, None, false);
     }
 
-    /// The process has printed this to standard error: before it has joined that says why it cannot.
+    /// The process has printed this to standard error: before it has joined that says why it
+    /// cannot, and later only a panic counts.
     pub(super) fn said(&mut self, lines: &[u8]) {
+        self.panic.look(lines);
         if self.phase == Phase::Starting {
             self.words.add(lines);
         }
     }
 
-    /// The end of a sentence about a process that is gone: why it could not join, in its own words.
-    pub(super) fn last_words(&mut self) -> String {
+    /// The end of a sentence about a process that is gone: its panic if it `has_panicked`, else why
+    /// it could not join, in its own words.
+    pub(super) fn last_words(&mut self, has_panicked: bool) -> String {
+        let panic = std::mem::take(&mut self.panic).end_of_sentence();
+        if has_panicked && !panic.is_empty() {
+            return panic;
+        }
         match self.phase {
             Phase::Starting => std::mem::take(&mut self.words).end_of_sentence(),
             _ => String::new(),

@@ -17,6 +17,8 @@ const LINK_BROKE: &str = "its link to the launcher broke";
 /// and for so many heartbeat timeouts.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PATIENCE_TIMEOUTS: u32 = 10;
+/// How Rust programs end that panic: by unwinding, or by `panic = "abort"` (SIGABRT).
+const PANICS: [Exit; 2] = [Exit::Status(101), Exit::Signal(6)];
 
 /// Exit status of a job that has lost more than it can do without.
 const BEYOND: i32 = 3;
@@ -44,7 +46,7 @@ impl Roster {
             return self.done_and_gone(rank, exit);
         }
         let chair = &mut self.chairs[rank];
-        let said = chair.last_words();
+        let said = chair.last_words(PANICS.contains(&exit));
         // A replacement that does not come is one more failure.
         let first = chair.phase == Phase::Starting && chair.incarnation == 0;
         match exit {
@@ -229,6 +231,15 @@ impl Roster {
                 let by = self.chairs[by].origin;
                 self.fail(now, rank, format!("its link to rank {by} broke{because}"), false);
             }
+        }
+    }
+
+    /// The process of a rank says that the thread which computes has ended: it will never do
+    /// anything.
+    pub(super) fn dead(&mut self, now: Time, rank: Rank, why: String) {
+        let chair = &self.chairs[rank];
+        if !self.ending.is_over && !self.ending.is_finished && !chair.leaving {
+            self.fail(now, rank, why, false);
         }
     }
 

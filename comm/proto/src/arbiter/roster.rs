@@ -183,7 +183,10 @@ impl Roster {
             | ToArbiter::Moving
             | ToArbiter::Refused { .. }
             | ToArbiter::Saved(_)
-            | ToArbiter::Account { .. } => {}
+            | ToArbiter::Account { .. }
+            | ToArbiter::Done { .. }
+            | ToArbiter::Silent { .. } => {}
+            ToArbiter::Dead { why } => self.dead(now, rank, why),
             ToArbiter::Keeps { pieces } => self.keeps(pieces),
         }
     }

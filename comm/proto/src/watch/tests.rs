@@ -9,7 +9,7 @@ fn at(ms: u64) -> Time {
 
 fn recv(ranks: &[Rank], tag: u32) -> Wait {
     let awaited = if ranks.is_empty() { Awaited::Anybody } else { Awaited::Ranks(ranks.to_vec()) };
-    Wait { call: "recv".into(), context: 2, tag: Some(tag), awaited, millis: 100 }
+    Wait { call: "recv".into(), context: 2, tag: Some(tag), awaited, millis: 100, place: None }
 }
 
 fn watch(ranks: usize) -> Watch {

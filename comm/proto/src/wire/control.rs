@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::KillSpec;
 use crate::rank::{Agreement, Generation, Membership, OnFailure, PeerId, Rank};
 use crate::settings::{MessageSettings, Settings};
-use crate::wire::wait::Wait;
+use crate::wire::wait::{Place, Wait};
 
 /// Longest control message in bytes; a longer one is a protocol error.
 pub const CONTROL_BYTES_MAX: usize = 16 << 20;
@@ -161,6 +161,23 @@ pub enum ToArbiter {
         /// Opaque.
         account: Vec<u8>,
     },
+    /// The program of the rank is done, and all ranks are to be done after the same step.
+    Done {
+        /// The generation in which it is.
+        generation: Generation,
+        /// Its last step.
+        last: Place,
+    },
+    /// The program has made no call of the library for long.
+    Silent {
+        /// In milliseconds; 0: it makes calls again.
+        millis: u64,
+    },
+    /// The thread that makes the calls of the program has ended, and its process lives.
+    Dead {
+        /// What was seen of it, in words.
+        why: String,
+    },
 }
 
 /// What has become of a checkpoint that was to be written to files.
@@ -183,7 +200,8 @@ impl ToArbiter {
             | Self::Revoke { generation, .. }
             | Self::Ready { generation, .. }
             | Self::Resumed { generation, .. }
-            | Self::Finalize { generation, .. } => Some(*generation),
+            | Self::Finalize { generation, .. }
+            | Self::Done { generation, .. } => Some(*generation),
             Self::Join { .. }
             | Self::Beat { .. }
             | Self::Mark { .. }
@@ -196,7 +214,9 @@ impl ToArbiter {
             | Self::Refused { .. }
             | Self::Saved(_)
             | Self::Keeps { .. }
-            | Self::Account { .. } => None,
+            | Self::Account { .. }
+            | Self::Silent { .. }
+            | Self::Dead { .. } => None,
         }
     }
 }

@@ -27,6 +27,15 @@ pub enum Awaited {
     Others,
 }
 
+/// How far the program of a rank is, where all ranks take the same steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Protected runs of the job that have ended before.
+    pub run: u32,
+    /// The step, counted from the start of the job: the one that the rank is in, or goes on with.
+    pub step: u64,
+}
+
 /// A call in which a rank has waited for some time, while nothing came that it could use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
@@ -40,6 +49,8 @@ pub struct Wait {
     pub awaited: Awaited,
     /// How long it has waited so far, in milliseconds.
     pub millis: u64,
+    /// How far its program is, if all ranks take the same steps.
+    pub place: Option<Place>,
 }
 
 impl Wait {
@@ -83,7 +94,14 @@ mod tests {
     use super::*;
 
     fn recv(awaited: Awaited) -> Wait {
-        Wait { call: "recv".into(), context: CONTEXT_COMPUTE, tag: Some(7), awaited, millis: 12_000 }
+        Wait {
+            call: "recv".into(),
+            context: CONTEXT_COMPUTE,
+            tag: Some(7),
+            awaited,
+            millis: 12_000,
+            place: None,
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ fn ranks_are_shown_as_they_are() {
     job.says(1, ToArbiter::Beat { step: 7 });
     job.now = job.now.after(Duration::from_secs(5));
     let awaited = Awaited::Ranks(vec![1]);
-    let wait = Wait { call: "recv".into(), context: 2, tag: None, awaited, millis: 1000 };
+    let wait = Wait { call: "recv".into(), context: 2, tag: None, awaited, millis: 1000, place: None };
     job.says(2, ToArbiter::Waiting(wait.clone()));
     let view = job.arbiter.view();
     assert_eq!(stages(&job), [Stage::Working; 3]);

@@ -15,7 +15,14 @@ fn the_watchdog_hears_all_ranks_and_forgets_with_a_generation() {
     use crate::wire::wait::{Awaited, Wait};
     let wait = |rank: Rank| {
         let awaited = Awaited::Ranks(vec![rank]);
-        ToArbiter::Waiting(Wait { call: "recv".into(), context: 2, tag: None, awaited, millis: 300 })
+        ToArbiter::Waiting(Wait {
+            call: "recv".into(),
+            context: 2,
+            tag: None,
+            awaited,
+            millis: 300,
+            place: None,
+        })
     };
     let watchdog = Some(Duration::from_millis(300));
     let messages = MessageSettings { watchdog, ..MessageSettings::default() };
