@@ -72,6 +72,7 @@ impl Job {
             max_restarts: 3,
             interval: INTERVAL,
             timeout: 10 * INTERVAL,
+            groups: vec![],
             joins: true,
             messages: MessageSettings { hosts: Some(places), ..MessageSettings::default() },
             layers: BTreeMap::new(),

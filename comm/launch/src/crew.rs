@@ -478,8 +478,8 @@ mod tests {
         bell.set_nonblocking(true).unwrap();
         let mut crew = Crew::under(Parent::Own { guardian: None, bell }).unwrap();
         assert_eq!((crew.deaths(Time(0)), crew.look_due()), (vec![], Time(u64::MAX)));
-        let order = Order { program: "/bin/true".into(), args: vec![], environment: vec![] };
-        crew.begin(PeerId(1), order, vec![], false).unwrap();
+        let order = Order { program: "/bin/true".into(), is_self: false, args: vec![], environment: vec![] };
+        crew.begin(PeerId(1), order, vec![], Input::Nothing).unwrap();
         let pid = Pid::from_raw(crew.pid(PeerId(1)).unwrap().cast_signed()).unwrap();
         waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
         let due = Time(0).after(LOOK);

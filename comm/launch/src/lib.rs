@@ -478,8 +478,8 @@ impl Launcher {
         let away = now.since(std::mem::replace(&mut self.turn, now));
         if away > self.lease() {
             self.absence = Some((now, away));
-            self.output
-                .note("launcher", format!("it did not run for {:.0} s\n", away.as_secs_f64()).as_bytes());
+            let seconds = away.as_secs_f64();
+            self.console.say(format_args!("ftrun: the launcher itself did not run for {seconds:.0} s"));
         }
     }
 

@@ -378,7 +378,7 @@ fn job_outlives_a_launcher_that_is_stopped_for_longer_than_leases() {
     // The end of a rank would be seen before the signal.
     job.signal(Signal::TERM);
     let outcome = job.finish().expect(143);
-    assert!(outcome.stderr.contains("ftrun: launcher: it did not run for "), "{outcome}");
+    assert!(outcome.stderr.contains("the launcher itself did not run for "), "{outcome}");
     assert!(!outcome.stderr.contains("cut off"), "{outcome}");
 }
 

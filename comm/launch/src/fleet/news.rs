@@ -226,7 +226,8 @@ impl Fleet {
                     self.timeout.as_secs_f64(),
                     limit.as_secs_f64()
                 );
-                reports.push(Report::Noted { host: self.name(at).to_owned(), lines: line.into_bytes() });
+                let host = self.name(at).to_owned();
+                reports.push(Report::Noted { peer: agent_peer(at), host, lines: line.into_bytes() });
             }
         }
         for remote in self.remotes() {
