@@ -279,18 +279,20 @@ fn lengths_are_compared_before_memory_is_set_aside() {
     // Header and file agree; the manifest does not.
     rewrite(&Legend::default());
     lengthen(&file);
-    let claim = |file: &Path| {
+    let claim = |file: &Path, length: u64| {
         let opened = fs::File::options().write(true).open(file).unwrap();
-        std::os::unix::fs::FileExt::write_all_at(&opened, &((8_u64 << 40) - 64).to_le_bytes(), 40).unwrap();
+        opened.set_len(length + 64).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&opened, &length.to_le_bytes(), 40).unwrap();
     };
-    claim(&file);
+    claim(&file, (8 << 40) - 64);
     refused("the manifest names another length or checksum");
     rewrite(&Legend::default());
     read_back(&disks, 1).expect("whole again");
     let manifest = path(&dir, "epoch-1/manifest");
-    lengthen(&manifest);
-    claim(&manifest);
-    refused("it has 366503875922 ranks, and no job has more than 1048576");
+    claim(&manifest, 24 << 21);
+    refused("it has 2097152 ranks, and no job has more than 1048576");
+    claim(&manifest, 0);
+    refused("it names no rank");
 }
 
 #[test]
