@@ -1,6 +1,5 @@
 //! What not to do: rank 1 says that the work is done after step 7, and the others go on. With
 //! `messages` they need rank 1 in their next step; without a word they need it for a checkpoint.
-//! With `late` all are done, though not after the same step, and nobody needs anybody.
 
 use ft_checkpoint::{Flow, Program, Protect, Protection};
 use ft_comm::{CommError, Op, World};
