@@ -1,35 +1,36 @@
 //! The processes of a simulated job, those that have ended included.
 
+use std::collections::BTreeMap;
+
 use super::net::EndId;
 use super::process::{Life, Process};
 use ft_comm::transport::{LinkError, LinkId};
 use ft_proto::rank::{PeerId, Rank};
 
-/// By peer number, from 1.
+/// By peer number. One that was ordered later may be started earlier: replacements may wait.
 #[derive(Debug, Default)]
-pub(super) struct Processes(Vec<Process>);
+pub(super) struct Processes(BTreeMap<PeerId, Process>);
 
 impl Processes {
     pub(super) fn get(&self, peer: PeerId) -> Option<&Process> {
-        self.0.get((peer.0 as usize).checked_sub(1)?)
+        self.0.get(&peer)
     }
 
     pub(super) fn get_mut(&mut self, peer: PeerId) -> Option<&mut Process> {
-        self.0.get_mut((peer.0 as usize).checked_sub(1)?)
+        self.0.get_mut(&peer)
     }
 
-    /// One more, which has to be the next.
+    /// One more, whose number no other has had.
     pub(super) fn add(&mut self, peer: PeerId, process: Process) {
-        assert_eq!(peer.0 as usize, self.0.len() + 1, "peers are numbered in order");
-        self.0.push(process);
+        assert!(self.0.insert(peer, process).is_none(), "a number of a process is used once");
     }
 
     pub(super) fn peers(&self) -> impl Iterator<Item = PeerId> + use<> {
-        (1..=u32::try_from(self.0.len()).expect("a simulated job has fewer than 2^32 processes")).map(PeerId)
+        self.0.keys().copied().collect::<Vec<_>>().into_iter()
     }
 
     pub(super) fn alive(&self) -> impl Iterator<Item = &Process> {
-        self.0.iter().filter(|process| process.alive())
+        self.0.values().filter(|process| process.alive())
     }
 
     /// Whether a process still waits in the wait of this number.
