@@ -168,6 +168,7 @@ impl Helm {
 
     /// Standard input of a process ends.
     pub(crate) fn end_input(&mut self, peer: PeerId) {
+        self.wake(); // it has the other copy of the pipe
         self.send(&ToKeeper::EndInput { peer }, &[]);
     }
 
