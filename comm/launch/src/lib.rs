@@ -633,7 +633,8 @@ impl Launcher {
     fn name_limits(&mut self, peer: PeerId) {
         let limits = limits::of_memory();
         if !limits.is_empty() && self.spec.cluster.hosts().len() == 1 {
-            self.arbiter.said(peer, format!("limits here: {limits}").as_bytes());
+            // A line of its own, also behind one that the process has not ended.
+            self.arbiter.said(peer, format!("\nlimits here: {limits}\n").as_bytes());
         }
     }
 
