@@ -77,7 +77,7 @@ fn removed_launcher_file_does_not_end_the_job() {
 fn removed_program_file_survives_its_agent() {
     let folder = tempfile::tempdir().unwrap();
     let program = copied(&example("going_on"), folder.path());
-    let options = format!("-n 4 --json -v --pace 0.01 {PATIENT} --kill 2@step=25:hang");
+    let options = format!("-n 4 --json -v --stdin 0 --pace 0.01 {PATIENT} --kill 2@step=25:hang");
     let run = on(TWO_HOSTS, Run::ftrun(&options), folder.path());
     let mut running = run.arg(&program).open_stdin().start();
     running.await_text("--kill 2@step=25:hang strikes");

@@ -197,7 +197,7 @@ fn a_rank_that_fails_before_it_joins_says_why() {
 #[test]
 fn rank_whose_wrapper_closes_the_key_is_told_how_to_keep_it() {
     let script = format!("eval \"exec $FTRUN_KEY<&-\"; exec {}", example("ring").display());
-    let outcome = Run::ftrun("-n 2 --json /bin/sh -c").arg(script).finish().expect(1);
+    let outcome = Run::ftrun("-n 2 --json /bin/bash -c").arg(script).finish().expect(1);
     let message = outcome.report().message().to_owned();
     assert!(message.contains("pass_fds=[int(os.environ['FTRUN_KEY'])]"), "{message}");
 }
