@@ -26,9 +26,8 @@ use crate::workers::{Judged, Work};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Ranks of the job that has left files.
 const RANKS: usize = 3;
-/// Loses two ranks that only one may lose, late enough that some sets are in files.
-const LEAVES_FILES: &str =
-    "--scheme xor --every 1 --spill-every 1 --keep 3 --pace 0.02 --kill 0@step=24 --kill 1@step=24";
+/// Loses a rank that nothing restores, late enough that some sets are in files.
+const LEAVES_FILES: &str = "--scheme none --every 1 --spill-every 1 --keep 3 --pace 0.02 --kill 0@step=24";
 /// How often that is tried: files are written beside the work, and may be late.
 const TRIES: usize = 20;
 /// A length that no disk has. Who believes it comes to the limit of addresses.
@@ -102,7 +101,10 @@ impl Thing {
                 file.set_len(SPARSE)?;
                 let (at, own) = HEADER;
                 let is_claimed = self == Self::Claim && bytes.len() as u64 >= own;
-                if is_claimed { file.write_all_at(&(SPARSE - own).to_le_bytes(), at) } else { Ok(()) }
+                // The fields are told behind a state.
+                let behind = if path.ends_with("manifest") { 0 } else { 100 };
+                let claimed = SPARSE - own - behind;
+                if is_claimed { file.write_all_at(&claimed.to_le_bytes(), at) } else { Ok(()) }
             }
             Self::Cut => fs::write(path, &bytes[..bytes.len() / 2]),
             Self::Flipped => {
