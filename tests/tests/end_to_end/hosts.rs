@@ -583,7 +583,7 @@ fn a_process_that_cannot_be_started_is_a_failure_of_its_rank() {
             let folder = tempdir().unwrap();
             std::fs::copy(built().join("ftrun"), folder.path().join("ftrun")).unwrap();
             let mut run =
-                Run::program(&folder.path().join("ftrun"), &format!("-n 4 -v --json {options} {hosts}"));
+                Run::program(&folder.path().join("ftrun"), &format!("-n 4 -v --json --stdin 0 {options} {hosts}"));
             if !hosts.is_empty() {
                 run = run.arg("--launcher-exec").arg(program(folder.path(), "exec", LIKE_SSH));
             }
