@@ -268,7 +268,7 @@ impl Roster {
                 return self.end(BEYOND, text);
             }
         } else {
-            self.replace(now, rank);
+            self.replace(now, rank, confirmed);
         }
         if was_member {
             self.repair.lose(rank, lost, now, confirmed);
@@ -296,9 +296,9 @@ impl Roster {
         Some(format!("rank {origin} failed {times}, --max-restarts is {limit}"))
     }
 
-    /// Gives the rank to a spare, or to a new process, on its host unless that is lost. One that
-    /// fails again and again is started after a pause.
-    fn replace(&mut self, now: Time, rank: Rank) {
+    /// Gives the rank to a spare, or to a new process, on its host unless that is lost. One whose
+    /// processes exit again and again is started after a pause.
+    fn replace(&mut self, now: Time, rank: Rank, has_exited: bool) {
         let spare = self.pool.take(self.home(rank));
         let peer = spare.unwrap_or_else(|| self.chairs.number());
         self.chairs[rank].refill(peer);
@@ -307,7 +307,7 @@ impl Roster {
             self.births.started(peer, now);
             self.out.push(Effect::Seat { peer, rank, incarnation });
             self.welcome(now, rank);
-        } else if !self.restarts.postpones(now, peer, self.chairs[rank].failures) {
+        } else if !has_exited || !self.restarts.postpones(now, peer, self.chairs[rank].failures) {
             self.out.push(Effect::Start { rank, peer, incarnation });
         }
     }

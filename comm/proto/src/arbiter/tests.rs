@@ -274,7 +274,7 @@ fn a_replacement_that_dies_is_replaced() {
     job.dies(1);
     assert_eq!(started(&job.take()), [(1, 1)]);
     // What has ended the first may pass: memory that is not free yet, a port.
-    assert_eq!(job.arbiter.poll_timeout(), job.now.after(Duration::from_millis(50)));
+    assert!(job.arbiter.poll_timeout() <= job.now.after(Duration::from_millis(50)));
     job.pass(Duration::from_millis(100), &[]);
     assert_eq!(started(&job.take()), [(1, 2)]);
     job.join(1);
@@ -579,6 +579,7 @@ fn a_replacement_that_does_not_come_is_one_more_failure() {
     for exit in [Exit::Status(0), Exit::Status(1)] {
         job.exits(job.peer(1), exit);
         assert_eq!(job.ended(), None);
+        job.pass(Duration::from_millis(300), &[]);
     }
     assert_eq!(started(&job.take()), [(1, 1), (1, 2), (1, 3)]);
     job.exits(job.peer(1), Exit::Status(0));
