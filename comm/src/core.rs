@@ -439,7 +439,7 @@ mod tests {
             push_living(&mut list, &Rc::new(number));
             assert!(list.capacity() <= 16, "{} after {number}", list.capacity());
         }
-        assert_eq!(list.iter().filter_map(Weak::upgrade).collect::<Vec<_>>(), [kept.clone()]);
+        assert_eq!(list.iter().filter_map(Weak::upgrade).collect::<Vec<_>>(), std::slice::from_ref(&kept));
         let living: Vec<Rc<i32>> = (0..1000).map(Rc::new).collect();
         living.iter().for_each(|element| push_living(&mut list, element));
         assert_eq!(list.iter().filter(|element| element.strong_count() > 0).count(), 1001);

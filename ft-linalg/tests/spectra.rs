@@ -82,7 +82,7 @@ impl Case {
             2 => 1 + numbers.below(n),
             _ => (n / 4).max(1),
         };
-        let largest = number % 3 == 0;
+        let largest = number.is_multiple_of(3);
         let end = if largest { "largest" } else { "smallest" };
         let name = format!("{number}: {kind}, the {count} {end} of {n}");
         Self { name, spectrum, matrix, count, largest }

@@ -23,8 +23,10 @@ fn work() -> Result<bool, CommError> {
 
 fn main() -> Result<(), ft_comm::MainError> {
     let stays = thread::spawn(work).join().expect("it does not panic")?;
-    while stays {
-        thread::park();
+    if stays {
+        loop {
+            thread::park();
+        }
     }
     Ok(())
 }

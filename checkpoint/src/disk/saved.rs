@@ -76,7 +76,7 @@ impl SavedSets {
         let is_sound = |number: &u32| {
             let [constant, variable] = self.manifests(*number)?;
             let metas = constant.into_iter().zip(variable).map(<[_; 2]>::from).enumerate();
-            metas.map(|(rank, metas)| self.check_headers(*number, rank, metas)).collect::<Result<(), _>>()
+            metas.into_iter().try_for_each(|(rank, metas)| self.check_headers(*number, rank, metas))
         };
         let number = self.complete().ok()?.into_iter().find(|number| is_sound(number).is_ok())?;
         Some((number, self.sets.job_of(Set::Epoch(number)).ok()?))

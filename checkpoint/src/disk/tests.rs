@@ -646,6 +646,7 @@ fn renamed_moved_and_linked_folder_is_read_as_before() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the time of a file is not that of the library")]
 fn copy_beside_a_whole_folder_is_used_only_if_it_is_farther() {
     let dir = tempdir().unwrap();
     let disks = open(&dir);

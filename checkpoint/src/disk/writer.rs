@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use ft_comm::time::{Clock, Time};
 use ft_comm::{Saved, Saves};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 
 use self::order::{Step, steps};
 use super::sets::{Set, Sets};
@@ -194,7 +194,7 @@ impl Writer {
         started.map_err(DiskError::folder(sets.root()))?;
         // Terminals and batch systems send these to all processes of a job. What comes of them is
         // for the launcher to say.
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGUSR1] {
+        for signal in [SIGINT, SIGTERM, SIGUSR1] {
             let _ = signal_hook::flag::register(signal, Arc::default());
         }
         let asked = Arc::clone(&shared);

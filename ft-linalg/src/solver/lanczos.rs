@@ -34,6 +34,9 @@ use crate::stop::Quantity;
 use crate::vector::divide;
 use crate::{LinalgError, MultiVector, StopCriteria, StopReason, Workspace};
 
+/// An eigenvalue of the tridiagonal matrix, and its eigenvector.
+type RitzPair = (f64, Vec<f64>);
+
 /// What Lanczos leaves open.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LanczosOptions {
@@ -99,7 +102,7 @@ impl Lanczos {
 
     /// Eigenvalues of the tridiagonal matrix that are wanted, and their vectors; and the largest
     /// modulus. `None` if they cannot be computed.
-    fn ritz(&self) -> Option<(Vec<(f64, Vec<f64>)>, f64)> {
+    fn ritz(&self) -> Option<(Vec<RitzPair>, f64)> {
         let size = self.alpha.len();
         let mut t = DMatrix::<f64>::zeros(size, size);
         for at in 0..size {

@@ -312,13 +312,16 @@ fn directions(
     Ok(Some(w))
 }
 
-/// `basis^T w` and `w^T w`; `None` if a sum is not finite. Collective: one reduction.
+/// `basis^T w` and `w^T w`.
+type Products = (DMatrix<f64>, DMatrix<f64>);
+
+/// Returns both products; `None` if a sum is not finite. Collective: one reduction.
 fn products(
     basis: &MultiVector,
     w: &MultiVector,
     comm: &Communicator,
     work: &mut Workspace,
-) -> Result<Option<(DMatrix<f64>, DMatrix<f64>)>, LinalgError> {
+) -> Result<Option<Products>, LinalgError> {
     let (m, k) = (basis.columns(), w.columns());
     let mut pairs = Vec::with_capacity(k * (m + k));
     for col in 0..k {

@@ -39,9 +39,16 @@ fn has_set(found: &Files) -> bool {
     found.keys().any(|name| name.starts_with(FLUSHED) && name.ends_with("/manifest"))
 }
 
+/// A job that was resumed from files.
+struct Resumed {
+    /// What is wrong, with a word for its kind.
+    finding: Option<(&'static str, String)>,
+    account: String,
+}
+
 impl Kills<'_> {
-    /// Resumes a job from the files that it has left: what is wrong, and the account of it.
-    fn resume(&self, case: &Case, folder: &Path) -> Result<(Option<(&'static str, String)>, String), String> {
+    /// Resumes a job from the files that it has left.
+    fn resume(&self, case: &Case, folder: &Path) -> Result<Resumed, String> {
         let reference = self.references.get(&case.app, case.ranks)?;
         let arguments = format!("--json --resume {FLUSHED} {}", case.app.arguments());
         let command = run::command(&self.programs.ftrun, folder, &arguments, Surroundings::Usual)
@@ -59,7 +66,7 @@ impl Kills<'_> {
             }
             None => None,
         };
-        Ok((finding, format!("\n  then: ftrun {arguments}\n{outcome}")))
+        Ok(Resumed { finding, account: format!("\n  then: ftrun {arguments}\n{outcome}") })
     }
 }
 
@@ -90,7 +97,7 @@ impl Work for Kills<'_> {
         let mut findings = verdict::findings(&case, &outcome, &reference, &found);
         let mut resumed = String::new();
         if outcome.status != 0 && outcome.hang.is_none() && has_set(&found) && !case.app.is_own() {
-            let (finding, account) = self.resume(&case, folder.path())?;
+            let Resumed { finding, account } = self.resume(&case, folder.path())?;
             findings.extend(finding);
             resumed = account;
         }

@@ -2,7 +2,7 @@
 //! their agents do, or they cannot be reached.
 
 use std::net::Ipv4Addr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal};
@@ -575,32 +575,36 @@ fn all_die_with_a_killed_launcher() {
     running.finish_killed().expect(128 + 9);
 }
 
-/// Where the program is gone, no process can be started any more.
+/// The launcher holds a script open, but not the program that runs it: where that is gone, no process can be started
+/// any more.
 #[test]
 fn a_process_that_cannot_be_started_is_a_failure_of_its_rank() {
     for hosts in ["", "--hosts 127.0.0.2,127.0.0.3"] {
         let start = |options: &str| {
             let folder = tempdir().unwrap();
-            std::fs::copy(built().join("ftrun"), folder.path().join("ftrun")).unwrap();
-            let mut run =
-                Run::program(&folder.path().join("ftrun"), &format!("-n 4 -v --json --stdin 0 {options} {hosts}"));
+            let shell = folder.path().join("shell");
+            symlink("/bin/sh", &shell).unwrap();
+            let waits = program(folder.path(), "waits", "");
+            let text = format!("#!{}\nexec {}\n", shell.display(), example("waiting").display());
+            std::fs::write(&waits, text).unwrap();
+            let mut run = Run::ftrun(&format!("-n 4 -v --json --stdin 0 {options} {hosts}"));
             if !hosts.is_empty() {
                 run = run.arg("--launcher-exec").arg(program(folder.path(), "exec", LIKE_SSH));
             }
-            (folder, run.arg(example("waiting")).open_stdin().start())
+            (shell, folder, run.arg(waits).open_stdin().start())
         };
-        let (folder, mut running) = start("--kill 2@step=12");
+        let (shell, _folder, mut running) = start("--kill 2@step=12");
         running.await_text("all ranks have joined");
-        std::fs::remove_file(folder.path().join("ftrun")).unwrap();
+        std::fs::remove_file(shell).unwrap();
         running.end_stdin();
         let outcome = running.finish().expect(1);
         let message =
             "rank 2 failed 4 times in a row without progress in between (last: exited with status 127";
         assert!(outcome.report().message().starts_with(message), "{outcome}");
 
-        let (folder, mut running) = start("--spares 1 --kill 2@step=12");
+        let (shell, _folder, mut running) = start("--spares 1 --kill 2@step=12");
         running.await_text("1 of 1 spares are ready");
-        std::fs::remove_file(folder.path().join("ftrun")).unwrap();
+        std::fs::remove_file(shell).unwrap();
         running.end_stdin();
         let outcome = running.finish().expect(0);
         assert!(outcome.stderr.contains("replaced [0, 0, 1, 0]"), "{outcome}");
