@@ -511,9 +511,8 @@ fn unreadable(variable: &str) -> CommError {
 fn credentials() -> Result<Credentials, CommError> {
     let text = inherited::take(&variable(ENV_KEY)?, JobKey::TEXT_BYTES).ok_or_else(|| {
         let why = format!(
-            "the key of the job, which {ENV_KEY} says is in a pipe, is not there: another process has taken it, or closed \
-             the files that it did not know. A wrapper keeps it open in Python by subprocess.run(..., pass_fds=[int(os.environ['{ENV_KEY}'])]), \
-             or by close_fds=False"
+            "the pipe with the key of the job ({ENV_KEY}) is closed. A wrapper must keep it open, in Python by \
+             pass_fds=[int(os.environ['{ENV_KEY}'])] or close_fds=False"
         );
         CommError::Join(why)
     })?;

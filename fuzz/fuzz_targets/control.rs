@@ -60,6 +60,7 @@ fn config() -> Config {
         max_restarts: 3,
         interval: Duration::from_millis(100),
         timeout: Duration::from_secs(1),
+        groups: vec![],
         messages: MessageSettings {
             watchdog: Some(Duration::from_millis(300)),
             ..MessageSettings::default()

@@ -15,7 +15,7 @@ fn hosts(list: &HostList) -> Vec<Host> {
 
 /// Names with colons in them are addresses of IPv6.
 fn written(host: &Host) -> String {
-    let Host { name, slots } = host;
+    let Host { name, slots, .. } = host;
     if name.contains(':') { format!("[{name}]:{slots}") } else { format!("{name}:{slots}") }
 }
 

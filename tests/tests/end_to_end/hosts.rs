@@ -598,8 +598,7 @@ fn a_process_that_cannot_be_started_is_a_failure_of_its_rank() {
         std::fs::remove_file(shell).unwrap();
         running.end_stdin();
         let outcome = running.finish().expect(1);
-        let message =
-            "rank 2 failed 4 times in a row without progress in between (last: exited with status 127";
+        let message = "rank 2 failed 4 times in a row without progress in between (last: exited with status 2 without goodbye: ftrun: cannot run";
         assert!(outcome.report().message().starts_with(message), "{outcome}");
 
         let (shell, _folder, mut running) = start("--spares 1 --kill 2@step=12");
