@@ -20,6 +20,8 @@ const PATIENCE_TIMEOUTS: u32 = 10;
 /// How Rust programs end that panic: by unwinding, or by `panic = "abort"` (SIGABRT).
 const PANICS: [Exit; 2] = [Exit::Status(101), Exit::Signal(6)];
 
+/// How a process ends that another one kills.
+const KILLED: Exit = Exit::Signal(9);
 /// Exit status of a job that has lost more than it can do without.
 const BEYOND: i32 = 3;
 
@@ -52,7 +54,7 @@ impl Roster {
         match exit {
             Exit::Status(code) if chair.leaving => self.left(rank, code),
             Exit::Status(code) if first && !struck => self.never_joined(rank, code, &said),
-            _ => self.fail(now, rank, cause + &said, true),
+            _ => self.fail(now, rank, cause + &said, Some(exit)),
         }
     }
 
@@ -95,7 +97,7 @@ impl Roster {
         };
         self.chairs[rank].connected = false;
         if !self.ending.is_over && !self.ending.is_finished && !self.chairs[rank].leaving {
-            self.fail(now, rank, LINK_BROKE.into(), false);
+            self.fail(now, rank, LINK_BROKE.into(), None);
         }
     }
 
@@ -123,7 +125,7 @@ impl Roster {
                 self.chairs[rank].phase = Phase::Gone;
                 self.end_when_all_are_gone();
             } else {
-                self.fail(now, rank, cause.to_owned(), false);
+                self.fail(now, rank, cause.to_owned(), None);
             }
         }
     }
@@ -160,7 +162,7 @@ impl Roster {
                 Some(rank) if self.ending.is_finished => self.let_go(now, rank, lease),
                 Some(rank) if bears || overdue.contains(&peer) => {
                     let silent = if bears { self.config.timeout } else { limit };
-                    self.fail(now, rank, format!("silent for {} s", silent.as_secs_f64()), false);
+                    self.fail(now, rank, format!("silent for {} s", silent.as_secs_f64()), None);
                 }
                 Some(rank) => self.wait_for(now, rank, limit),
                 None => self.detector.forget(peer),
@@ -199,7 +201,7 @@ impl Roster {
     /// A process has not joined in time: it hangs.
     fn never_came(&mut self, now: Time, peer: PeerId, cause: String) {
         match self.chairs.rank_of(peer) {
-            Some(rank) if !self.ending.is_over => self.fail(now, rank, cause, false),
+            Some(rank) if !self.ending.is_over => self.fail(now, rank, cause, None),
             Some(_) => {}
             None => {
                 self.spare_gone(now, peer, &cause);
@@ -229,7 +231,7 @@ impl Roster {
         while let Some((rank, by, because)) = self.suspicion.convict(now) {
             if self.chairs[rank].phase == Phase::Member && !self.ending.is_finished {
                 let by = self.chairs[by].origin;
-                self.fail(now, rank, format!("its link to rank {by} broke{because}"), false);
+                self.fail(now, rank, format!("its link to rank {by} broke{because}"), None);
             }
         }
     }
@@ -239,13 +241,17 @@ impl Roster {
     pub(super) fn dead(&mut self, now: Time, rank: Rank, why: String) {
         let chair = &self.chairs[rank];
         if !self.ending.is_over && !self.ending.is_finished && !chair.leaving {
-            self.fail(now, rank, why, false);
+            self.fail(now, rank, why, None);
         }
     }
 
-    /// A rank is lost; `confirmed` if its end is certain.
-    pub(super) fn fail(&mut self, now: Time, rank: Rank, cause: String, confirmed: bool) {
+    /// A rank is lost. `exit` is how its process has ended, if it certainly has.
+    pub(super) fn fail(&mut self, now: Time, rank: Rank, cause: String, exit: Option<Exit>) {
         let chair = &mut self.chairs[rank];
+        let confirmed = exit.is_some();
+        // SIGKILL comes from outside. The victim was at work if it had joined, so a new process
+        // probably lacks nothing.
+        let lacks = exit.is_some_and(|exit| chair.phase == Phase::Starting || exit != KILLED);
         chair.failures += 1;
         let (lost, origin, was_member) = (chair.peer, chair.origin, chair.is_member());
         self.detector.forget(lost);
@@ -268,7 +274,7 @@ impl Roster {
                 return self.end(BEYOND, text);
             }
         } else {
-            self.replace(now, rank, confirmed);
+            self.replace(now, rank, lacks);
         }
         if was_member {
             self.repair.lose(rank, lost, now, confirmed);
@@ -296,9 +302,9 @@ impl Roster {
         Some(format!("rank {origin} failed {times}, --max-restarts is {limit}"))
     }
 
-    /// Gives the rank to a spare, or to a new process, on its host unless that is lost. One whose
-    /// processes exit again and again is started after a pause.
-    fn replace(&mut self, now: Time, rank: Rank, has_exited: bool) {
+    /// Gives the rank to a spare, or to a new process, on its host unless that is lost. The process
+    /// is started after a pause if the last one failed again because it lacked something.
+    fn replace(&mut self, now: Time, rank: Rank, lacks: bool) {
         let spare = self.pool.take(self.home(rank));
         let peer = spare.unwrap_or_else(|| self.chairs.number());
         self.chairs[rank].refill(peer);
@@ -307,7 +313,7 @@ impl Roster {
             self.births.started(peer, now);
             self.out.push(Effect::Seat { peer, rank, incarnation });
             self.welcome(now, rank);
-        } else if !has_exited || !self.restarts.postpones(now, peer, self.chairs[rank].failures) {
+        } else if !lacks || !self.restarts.postpones(now, peer, self.chairs[rank].failures) {
             self.out.push(Effect::Start { rank, peer, incarnation });
         }
     }

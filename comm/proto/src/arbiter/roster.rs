@@ -315,7 +315,7 @@ impl Roster {
     fn replaces_nobody(&mut self, now: Time) -> bool {
         let repairs = self.suspicion.replaces_nobody();
         if let Some((rank, cause)) = self.suspicion.cut_off(|rank| self.chairs[rank].failures) {
-            self.fail(now, rank, cause, false);
+            self.fail(now, rank, cause, None);
             return false;
         }
         let too_often = repairs > self.config.max_restarts;

@@ -282,6 +282,18 @@ fn a_replacement_that_dies_is_replaced() {
     assert_eq!((all.len(), all[0].0.seats[1].incarnation), (1, 2));
 }
 
+/// However often a rank at work is killed, its next process starts immediately.
+#[test]
+fn kills_of_a_rank_at_work_are_followed_by_no_pause() {
+    let mut job = Job::running(2);
+    for incarnation in 1..4 {
+        job.dies(1);
+        assert_eq!(started(&job.take()), [(1, incarnation)]);
+        job.join(1);
+        job.take();
+    }
+}
+
 #[test]
 fn a_loss_after_the_decision_starts_the_next_repair() {
     let mut job = Job::running(2);
