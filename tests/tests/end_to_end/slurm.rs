@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal};
 use tempfile::{TempDir, tempdir};
 
 use crate::common::{Run, built, ends_within, example};
+use crate::hosts::program;
 
 const NODES: [&str; 3] = ["n1", "n2", "n3"];
 
@@ -421,9 +422,13 @@ fn what_srun_starts_several_times_is_no_job_of_one_rank() {
 /// Nothing is started where the allocation makes no sense; hosts that are named win.
 #[test]
 fn an_allocation_that_cannot_be_read_is_said() {
+    let folder = tempdir().unwrap();
+    program(folder.path(), "srun", "exit 1");
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
     let run = |nodes: &str, options: &str| {
         let run = Run::ftrun(&format!("{options} load --state 1KiB --steps 2 --step-ms 1"));
-        run.variable("SLURM_JOB_ID", "7")
+        run.variable("PATH", &path)
+            .variable("SLURM_JOB_ID", "7")
             .variable("SLURM_JOB_NODELIST", nodes)
             .variable("SLURM_TASKS_PER_NODE", "2(x3)")
     };
