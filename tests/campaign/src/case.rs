@@ -129,15 +129,22 @@ impl Case {
             11 => (Stream::Read, Stream::Full),
             _ => (Stream::Read, Stream::Read),
         };
-        let has_levels = protects && parity == 0 && mode != Mode::Shrink && ranks >= 4 && random.percent(15);
-        let flushes = mode != Mode::Shrink && !scheme.name.starts_with("disk") && random.percent(20);
+        let has_levels =
+            protects && !is_lined && parity == 0 && mode != Mode::Shrink && ranks >= 4 && random.percent(15);
+        // A line that is not a step of all ranks has no files.
+        let flushes =
+            mode != Mode::Shrink && !is_lined && !scheme.name.starts_with("disk") && random.percent(25);
         let mut options = options(&mut random, &app, is_lined, has_levels) + lines;
         if has_levels {
-            options +=
-                &format!(" --levels {}@5,{}@20", scheme.name, random.one_of(&["rs:2+2", "neighbor:2"]));
+            let files = if flushes { ",spill@40" } else { "" };
+            let second = random.one_of(&["rs:2+2", "neighbor:2"]);
+            options += &format!(" --levels {}@5,{second}@20{files}", scheme.name);
         }
         if flushes {
-            options += &format!(" --spill {FLUSHED} --spill-every {}", 1 + random.below(4));
+            options += &format!(" --spill {FLUSHED}");
+            if !has_levels {
+                options += &format!(" --spill-every {}", 1 + random.below(4));
+            }
         }
         if options.contains("--recovery local") && random.percent(30) {
             options += " --log-memory 64KiB";

@@ -43,7 +43,7 @@ impl Surroundings {
             6..14 => {
                 Self::Terminal { columns: random.one_of(&[0, 1, 80]), is_background: random.percent(30) }
             }
-            14..40 if flushes => Self::FileSize(random.one_of(&[0, 8, 100])),
+            14..40 if flushes => Self::FileSize(random.one_of(&[8, 20, 100])),
             _ => Self::Usual,
         }
     }
