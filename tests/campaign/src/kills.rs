@@ -14,8 +14,9 @@ use crate::surroundings::Surroundings;
 use crate::verdict;
 use crate::workers::{Judged, Work};
 
-/// Time for any job whatever it computes.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time for any job whatever it computes. A silent rank whose loss the job would not survive is
+/// waited for a minute.
+const PATIENCE: Duration = Duration::from_secs(75);
 /// A job may wait for ten timeouts, and then needs one to go on.
 const TIMEOUTS: f64 = 12.0;
 
