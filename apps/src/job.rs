@@ -239,7 +239,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// What is to be said if nobody gets standard input although there is some.
+    /// Returns a warning if standard input has data, but no rank receives it.
     fn unread_input(&self) -> Option<String> {
         let host = &self.cluster.hosts()[*self.cluster.place(1).first()?].name;
         let is_unread = host != HOST_OF_LAUNCHER && self.options.standard_input() == StandardInput::default();

@@ -173,7 +173,7 @@ pub(crate) struct Options {
     // Not a doc comment: rustdoc would take the brackets for links.
     #[arg(long, value_name = "HOSTS", help = HOSTS_HELP, conflicts_with = "hostfile")]
     pub(crate) hosts: Option<HostList>,
-    /// The same from a file with a host a line: name slots=N, name:N or name, as Open MPI and MPICH
+    /// Read the hosts from a file, one a line: name slots=N, name:N or name, as Open MPI and MPICH
     /// write them; # begins a comment
     #[arg(long, value_name = "FILE")]
     pub(crate) hostfile: Option<PathBuf>,

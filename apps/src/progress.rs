@@ -18,7 +18,7 @@ use crate::words::count;
 /// Between two lines in a log about how far the work is.
 const LOGGED_EVERY: Duration = Duration::from_secs(10);
 
-/// What people see of a running job. A defect of it does not end the job.
+/// The view of a running job on the terminal. A panic in it does not end the job.
 pub(crate) struct Display(Optional<Drawn>);
 
 /// The parts of a display.
@@ -116,7 +116,7 @@ impl Drawn {
             return said.into_iter().for_each(|line| self.console.say(line));
         }
         said.into_iter().for_each(|line| bar.println(line));
-        // Somebody who holds the terminal sees nothing move. What is drawn would end a prompt.
+        // A stopped terminal shows no progress, and drawing would overwrite a prompt.
         if self.console.is_full(Stream::Error) || self.console.has_open_line(Stream::Error) {
             return;
         }
@@ -149,7 +149,7 @@ impl Drawn {
 }
 
 /// Whether it is said to those who have not asked to hear all: they asked for the watchdog, a
-/// promise is not kept, or the job waits for a rank that nobody could replace.
+/// promise is not kept, or the job waits for a rank that it cannot replace.
 fn is_wanted(event: &Event) -> bool {
     match event {
         Event::Saved { saved, .. } => saved.error.is_some(),
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(lines(false, &[5.0, 11.0, 30.0]), [""; 0]);
     }
 
-    /// A terminal whose width nobody should ask for.
+    /// A terminal that panics when its width is read.
     #[derive(Debug)]
     struct Broken;
 

@@ -21,7 +21,8 @@ mod failures;
 
 use failures::FailureReport;
 
-/// Version of the report that `--json` prints. It increases when a field is renamed, removed or gets another meaning.
+/// Version of the report that `--json` prints. It increases when a field is renamed, removed or
+/// gets another meaning.
 const VERSION: u32 = 1;
 
 /// The report of one job. `docs/reference.md` lists its fields.

@@ -13,8 +13,8 @@ use ft_comm::limits;
 const WRONG: Style = AnsiColor::Red.on_default().bold();
 const NEWS: Style = Style::new().bold();
 
-/// Fewest columns of a terminal that is drawn on. A new pseudo-terminal has none before somebody
-/// says how wide it is, as in containers and under `ssh -tt` without a terminal.
+/// Fewest columns of a terminal that is drawn on. A new pseudo-terminal has 0 columns until its
+/// size is set, as in containers and under `ssh -tt` without a terminal.
 const COLUMNS_LEAST: u16 = 20;
 
 /// Returns `true` if lines of this stream can be drawn over: it is a terminal that can move its

@@ -19,7 +19,7 @@ pub(crate) const SECONDS_MIN: f64 = 1e-6;
 pub(crate) const SECONDS_MAX: f64 = 1e9;
 /// Most of what has 32 bits.
 pub(crate) const U32_MAX: u64 = u32::MAX as u64;
-/// The same in milliseconds.
+/// The longest time in milliseconds.
 pub(crate) const MS_MAX: u64 = 1_000_000_000_000;
 
 /// The smallest and the largest number that is no time. Less than the smallest has fewer digits

@@ -107,7 +107,7 @@ mod tests {
         own.chain(command.get_subcommands().flat_map(|below| arguments(below, &name))).collect()
     }
 
-    /// What an option makes of a value that is written in this way.
+    /// Parses a value with the parser of an option.
     fn read_alone(arg: &clap::Arg, value: &str) -> Result<(), String> {
         let parser = arg.get_value_parser().clone();
         let alone = clap::Arg::new("x").long("x").value_parser(parser).allow_hyphen_values(true);

@@ -12,7 +12,7 @@ use crate::bundled::BUNDLED;
 /// Where everything stands.
 pub(super) const HINT: &str = "See 'ftrun --help'.";
 
-/// Schemes that somebody may take for programs.
+/// Names of schemes, which a user may write in the place of a program.
 const SCHEMES: [&str; 6] = ["none", "neighbor", "xor", "rs", "checksum", "disk"];
 
 /// Where the options of a command stand: `ftrun`, `ftrun cg`.
@@ -20,7 +20,7 @@ pub(super) fn help_of(command: &str) -> String {
     format!("See '{command} --help'.")
 }
 
-/// What to try in place of what `error` complains of, which `command` has read.
+/// Returns the remedy for a command line that `command` refused with `error`.
 pub(super) fn on(error: &clap::Error, command: &str) -> String {
     let hint = help_of(command);
     let text = |kind| match error.get(kind) {
@@ -77,8 +77,8 @@ pub(super) fn on_program(name: &OsStr) -> String {
     }
 }
 
-/// The word that somebody may have meant who has written `wrong`: the fewest letters are wrong,
-/// missing, too many, or in the place of their neighbor.
+/// Returns the word that is closest to `wrong`, by the number of letters that are wrong, missing,
+/// added or swapped with their neighbor.
 fn closest(wrong: &str, words: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     let distances = words.map(|word| (slips(wrong, word), word));
     let (fewest, word) = distances.min_by_key(|(slips, _)| *slips)?;

@@ -30,7 +30,7 @@ pub(super) fn require_writable(path: &Path) -> Result<(), String> {
     }
 }
 
-/// The same for any file of an option.
+/// Checks that the file of an option can be written.
 pub(super) fn require_writable_file(option: &str, path: &Path) -> Result<(), String> {
     let tried = ft_tools::harness::require_writable(path);
     tried.map_err(|error| format!("{option}: cannot write {}: {error}", path.display()))

@@ -195,7 +195,7 @@ pub(super) fn outline(path: &Path, label: Label) -> Result<Option<Vec<u8>>, Disk
     Ok(Some(outline).filter(|outline| !outline.is_empty()))
 }
 
-/// Memory for so many bytes.
+/// Reserves memory for `length` bytes.
 fn reserve(path: &Path, bytes: &mut Vec<u8>, length: u64) -> Result<(), DiskError> {
     let reserved = usize::try_from(length).is_ok_and(|length| bytes.try_reserve_exact(length).is_ok());
     let none = || io::Error::other(format!("there is no memory for its {length} bytes"));

@@ -120,7 +120,7 @@ impl<'a, P: Program> Section<'a, P> {
                 job.world.report_done();
                 return Ok(Worked::Done);
             }
-            // What waits from now on is beyond this step.
+            // Calls that wait from now on belong to the next step.
             job.set_place(number + 1);
             job.checkpointer.progress(&job.world)?;
             if !job.meets() {

@@ -237,7 +237,7 @@ impl Lane {
             };
             let is_lost = state.lost.iter().any(|(lost, _)| *lost == stream);
             drop(state);
-            // Whoever waits for this thread would wait for ever if it panicked.
+            // If this thread panicked, threads that wait for it would wait forever.
             let result = caught(|| match stream {
                 _ if is_lost => Ok(()),
                 Stream::Output => write_all(std::io::stdout().as_fd(), &bytes),

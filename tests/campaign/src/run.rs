@@ -532,7 +532,8 @@ fn replace(file: &Path, is_removed: bool) -> bool {
     programs::script(&other, "exit 9").is_ok() && std::fs::rename(&other, file).is_ok()
 }
 
-/// `ftrun` in a folder and in these surroundings, with the limit of open files that most systems have.
+/// Returns the command that runs `ftrun` in a folder and in these surroundings, with the limit of
+/// open files that most systems have.
 ///
 /// # Errors
 /// The surroundings cannot be made.

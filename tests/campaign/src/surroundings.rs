@@ -1,4 +1,5 @@
-//! Surroundings that a launcher inherits from the process that starts it: blocked signals, a terminal, a file size limit.
+//! Surroundings that a launcher inherits from the process that starts it: blocked signals, a
+//! terminal, a file size limit.
 
 use std::ffi::OsString;
 use std::fs::File;

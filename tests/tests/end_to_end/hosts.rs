@@ -575,8 +575,8 @@ fn all_die_with_a_killed_launcher() {
     running.finish_killed().expect(128 + 9);
 }
 
-/// The launcher holds a script open, but not the program that runs it: where that is gone, no process can be started
-/// any more.
+/// The launcher holds a script open, but not its interpreter. If that is removed, no process can be
+/// started.
 #[test]
 fn a_process_that_cannot_be_started_is_a_failure_of_its_rank() {
     for hosts in ["", "--hosts 127.0.0.2,127.0.0.3"] {

@@ -13,8 +13,8 @@ use crate::time::Time;
 /// Why a process counts as lost.
 const LINK_BROKE: &str = "its link to the launcher broke";
 
-/// A rank whose loss the job would not survive is waited for until it has been silent for so long,
-/// and for so many heartbeat timeouts.
+/// A rank whose loss the job would not survive is waited for until it has been silent for
+/// `PATIENCE`, and for `PATIENCE_TIMEOUTS` heartbeat timeouts.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PATIENCE_TIMEOUTS: u32 = 10;
 /// How Rust programs end that panic: by unwinding, or by `panic = "abort"` (SIGABRT).
@@ -188,7 +188,7 @@ impl Roster {
         (is_one_left || !self.does_without()) && self.redundancy.bears(&origins)
     }
 
-    /// A rank is silent that nobody could replace: it may only be slow.
+    /// Waits for a silent rank that cannot be replaced, because it may only be slow.
     fn wait_for(&mut self, now: Time, rank: Rank, limit: Duration) {
         let chair = &mut self.chairs[rank];
         if chair.silent.is_none() {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The ranks of a group, of which so many may be lost.
+/// A job whose ranks form one group that survives `tolerance` losses.
 fn protected(total: usize, tolerance: usize) -> Job {
     let mut job = Job::with(Config { groups: vec![((0..total).collect(), tolerance)], ..config(total) });
     job.join_all();
