@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
+use ft_linalg::matrix_market::Duplicates;
 use ft_linalg::operator::WithTranspose;
 use ft_linalg::solver::{AnyOptions, Method, Task};
 use ft_linalg::{DistMatrix, DistStencil, Format, Precond, StopCriteria};
@@ -33,6 +34,9 @@ pub(crate) struct SolveArgs {
     /// The matrix, a Matrix Market file
     #[arg(long, value_name = "FILE", group = "system")]
     matrix: Option<PathBuf>,
+    /// Entries of a file with the same row and column are added, or the file is rejected
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = DuplicatesArg::Sum, conflicts_with_all = ["poisson", "poisson2d"])]
+    duplicates: DuplicatesArg,
     /// The Poisson problem on a grid of N x N x N points
     #[arg(long, value_name = "N", group = "system", value_parser = at_least_one)]
     poisson: Option<usize>,
@@ -82,6 +86,24 @@ pub(crate) struct SolveArgs {
     /// Write the norms of all iterations to a file: .csv, or .svg or .png for a picture
     #[arg(long, value_name = "FILE", value_parser = residuals::file)]
     residuals: Option<PathBuf>,
+}
+
+/// What happens to entries of a file with the same row and column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DuplicatesArg {
+    /// They are added
+    Sum,
+    /// They are an error
+    Refuse,
+}
+
+impl From<DuplicatesArg> for Duplicates {
+    fn from(chosen: DuplicatesArg) -> Self {
+        match chosen {
+            DuplicatesArg::Sum => Self::Sum,
+            DuplicatesArg::Refuse => Self::Refuse,
+        }
+    }
 }
 
 /// The right-hand side of a system.

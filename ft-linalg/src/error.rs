@@ -232,7 +232,7 @@ pub enum MatrixMarketErrorKind {
         expected: &'static str,
     },
     /// More than 2^32 rows, more than 2^24 of which nearly all are empty, more entries than a matrix of that size
-    /// has, or a symmetric matrix that is not square.
+    /// has (where duplicates are refused), or a symmetric matrix that is not square.
     #[error("{rows} x {cols} with {entries} entries is impossible or too large")]
     SizeLimit {
         /// Announced rows.
@@ -282,9 +282,19 @@ pub enum MatrixMarketErrorKind {
         /// Entries announced.
         announced: u64,
     },
-    /// The same place is given twice (in a symmetric file also: once in each triangle).
+    /// A place is given twice where duplicates are refused, or once in each triangle of a symmetric file.
     #[error("entry ({row},{col}) was given before, on line {first_line}")]
     Duplicate {
+        /// Row, from 1.
+        row: u64,
+        /// Column, from 1.
+        col: u64,
+        /// Line of the first one.
+        first_line: u64,
+    },
+    /// The sum of the entries of one place is too large for a double.
+    #[error("the entries ({row},{col}) from line {first_line} on add up to no finite number")]
+    SumOverflow {
         /// Row, from 1.
         row: u64,
         /// Column, from 1.

@@ -7,8 +7,9 @@
 //!
 //! * **explicit zeros are kept**: they are part of the pattern, which files of one family share. An array has no
 //!   pattern, so its zeros are no entries;
-//! * **duplicates are refused**: whether they should be added or replaced is not said by the format, and guessing
-//!   wrong changes the problem silently. The same holds for a symmetric file that stores both triangles;
+//! * **duplicates are added**, in the order of the file, as `scipy.io.mmread` does and as finite element codes write
+//!   them; [`Duplicates::Refuse`] makes them an error. The format does not say what they mean. A symmetric file that
+//!   stores an entry in both triangles is always refused: adding would double it;
 //! * **values must be finite**: `nan` and `inf` are refused. Fortran's `1.0D+3` is read. Integers are rounded to
 //!   the nearest `f64`;
 //! * **who reads what**: of a plain file each rank reads an equal part of the bytes, cut at ends of lines. A gzip stream
@@ -27,7 +28,7 @@ use crate::rows::{is_mirrored, largest_of};
 use crate::{
     CsrRows, LinalgError, MatrixMarketError,
     error::MatrixMarketErrorKind as Kind,
-    triplets::{Triplet, in_row, value},
+    triplets::{self, Triplet, in_row},
 };
 use text::{Header, Lines, Stored};
 
@@ -35,8 +36,18 @@ mod parallel;
 mod text;
 mod write;
 
-pub use parallel::{read_dist_vector, read_rows};
+pub use parallel::{read_dist_vector, read_rows, read_rows_with};
 pub use write::{write_rows, write_vector};
+
+/// What happens to several entries of a file that have the same row and column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Duplicates {
+    /// They are added, in the order of the file.
+    #[default]
+    Sum,
+    /// They are an error.
+    Refuse,
+}
 
 /// Entries for which memory is set aside before they are read.
 const RESERVE_MAX: u64 = 1 << 16;
@@ -181,13 +192,24 @@ fn open(path: &Path) -> Result<File, Kind> {
     Ok(ft_files::open(path).map_err(std::io::Error::from)?)
 }
 
-/// Reads a matrix from any source of bytes, plain or gzip.
+/// Reads a matrix from any source of bytes, plain or gzip. Duplicates are added.
 ///
 /// # Errors
 /// [`MatrixMarketError`] with the line.
 pub fn parse_matrix(source: impl Read) -> Result<Coordinates, MatrixMarketError> {
+    parse_matrix_with(source, Duplicates::default())
+}
+
+/// Reads a matrix as [`parse_matrix`] does, with a choice of what happens to duplicates.
+///
+/// # Errors
+/// [`MatrixMarketError`] with the line.
+pub fn parse_matrix_with(
+    source: impl Read,
+    duplicates: Duplicates,
+) -> Result<Coordinates, MatrixMarketError> {
     let mut lines = Lines::new(source)?;
-    let header = Header::matrix(&mut lines)?;
+    let header = Header::matrix(&mut lines, duplicates)?;
     let mut entries: Vec<Triplet> = Vec::with_capacity(header.announced.min(RESERVE_MAX) as usize);
     each(&mut lines, &header, |index, stored, line| {
         header.spread(index, stored, line, |entry| entries.push(entry));
@@ -195,11 +217,12 @@ pub fn parse_matrix(source: impl Read) -> Result<Coordinates, MatrixMarketError>
     header.require_plausible(entries.len() as u64, lines.line)?;
 
     entries.sort_unstable_by(|a, b| a[0].cmp(&b[0]).then_with(|| in_row(a, b)));
-    if let Some(pair) = entries.windows(2).find(|pair| pair[0][..2] == pair[1][..2]) {
-        return Err(duplicate(&pair[0], &pair[1]));
+    if let Some(clash) = Clash::first(&entries, duplicates) {
+        return Err(clash.error());
     }
-    let entry = |entry: &Triplet| Entry { row: entry[0], col: entry[1], value: value(entry) };
-    let entries = entries.iter().map(entry).collect();
+    let entry =
+        |place: &[Triplet]| Entry { row: place[0][0], col: place[0][1], value: triplets::total(place) };
+    let entries = entries.chunk_by(is_same_place).map(entry).collect();
     Ok(Coordinates { rows: header.rows as usize, cols: header.cols as usize, entries })
 }
 
@@ -232,10 +255,56 @@ fn each(
     lines.end(announced)
 }
 
-/// Two entries of one place, whose keys are their lines.
-fn duplicate(first: &Triplet, second: &Triplet) -> MatrixMarketError {
-    let kind = Kind::Duplicate { row: first[0] + 1, col: first[1] + 1, first_line: first[2] };
-    MatrixMarketError { path: None, line: second[2], kind }
+/// Set in the key of an entry that stands for its mirror image in a symmetric file. The other bits are its line.
+const MIRRORED: u64 = 1 << 63;
+
+fn is_same_place(a: &Triplet, b: &Triplet) -> bool {
+    a[..2] == b[..2]
+}
+
+/// Entries of one place that cannot be added, or must not be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Clash {
+    row: u64,
+    col: u64,
+    first_line: u64,
+    line: u64,
+    /// Whether the sum is too large; otherwise the entries must not be added.
+    overflows: bool,
+}
+
+impl Clash {
+    /// The first clash of `sorted` entries, whose keys are their lines.
+    fn first(sorted: &[Triplet], duplicates: Duplicates) -> Option<Self> {
+        let several = sorted.chunk_by(is_same_place).filter(|place| place.len() > 1);
+        several.filter_map(|place| Self::of(place, duplicates)).next()
+    }
+
+    /// The clash of the entries of one place.
+    fn of(place: &[Triplet], duplicates: Duplicates) -> Option<Self> {
+        let clash = |first: &Triplet, other: &Triplet, overflows| {
+            let lines = [first, other].map(|entry| entry[2] & !MIRRORED);
+            let (first_line, line) = (lines[0].min(lines[1]), lines[0].max(lines[1]));
+            Self { row: first[0], col: first[1], first_line, line, overflows }
+        };
+        let refused =
+            |pair: &&[Triplet]| duplicates == Duplicates::Refuse || (pair[0][2] ^ pair[1][2]) & MIRRORED != 0;
+        let refused = place.windows(2).find(refused).map(|pair| clash(&pair[0], &pair[1], false));
+        refused.or_else(|| {
+            let last = &place[place.len() - 1];
+            (!triplets::total(place).is_finite()).then(|| clash(&place[0], last, true))
+        })
+    }
+
+    fn error(self) -> MatrixMarketError {
+        let Self { row, col, first_line, line, overflows } = self;
+        let (row, col) = (row + 1, col + 1);
+        let kind = match overflows {
+            true => Kind::SumOverflow { row, col, first_line },
+            false => Kind::Duplicate { row, col, first_line },
+        };
+        MatrixMarketError { path: None, line, kind }
+    }
 }
 
 #[cfg(test)]

@@ -117,6 +117,12 @@ pub(crate) fn by_row(entries: Vec<Triplet>, part: &Partition) -> (Vec<usize>, Ve
     (row_ptr, sorted)
 }
 
+/// The sum of the values of `place`, which is not empty, from the first to the last.
+pub(crate) fn total(place: &[Triplet]) -> f64 {
+    let (first, others) = place.split_first().expect("a place has an entry");
+    others.iter().fold(value(first), |sum, entry| sum + value(entry))
+}
+
 /// Rows of entries that are sorted as by [`by_row`]. Those of one place are added, from the first to the last.
 pub(crate) fn sum(row_ptr: &[usize], entries: &[Triplet]) -> CsrRows {
     CsrRows::in_pieces(row_ptr.len() - 1, entries.len(), |range| {
@@ -125,8 +131,7 @@ pub(crate) fn sum(row_ptr: &[usize], entries: &[Triplet]) -> CsrRows {
         let mut rows = CsrRows::with_capacity(range.len(), places.count());
         for row in ends.windows(2) {
             for place in entries[row[0]..row[1]].chunk_by(|a, b| a[1] == b[1]) {
-                let (first, others) = place.split_first().expect("a chunk is not empty");
-                rows.push(first[1], others.iter().fold(value(first), |sum, entry| sum + value(entry)));
+                rows.push(place[0][1], total(place));
             }
             rows.end_row();
         }

@@ -67,7 +67,7 @@ fn a_bundled_app_has_defaults() {
     let (options_of_100, _) = cg("ftrun -n 4 --heartbeat-timeout 100 cg --poisson 8");
     assert_eq!(options_of_100.heartbeat_interval(), Duration::from_millis(25));
     assert!(options.kill.is_empty() && !options.json && !options.verbose && !options.quiet);
-    let expected = "SolveArgs { matrix: None, poisson: Some(8), poisson2d: None, matrix_free: false, format: None, \
+    let expected = "SolveArgs { matrix: None, duplicates: Sum, poisson: Some(8), poisson2d: None, matrix_free: false, format: None, \
                     rhs: None, solver: Cg, precond: None, tol: 1e-8, max_iter: 10000, restart: 30, eigenvalues: 1, \
                     smallest: false, out: None, monitor: false, residuals: None }";
     assert_eq!(args, expected);

@@ -35,7 +35,16 @@ impl SolveArgs {
 
     fn rows(&self, comm: &Communicator) -> Result<DistRows, LinalgError> {
         let rows = match &self.matrix {
-            Some(file) => matrix_market::read_rows(file, comm)?,
+            Some(file) => {
+                let (rows, added) = matrix_market::read_rows_with(file, self.duplicates.into(), comm)?;
+                if added > 0 && comm.rank() == 0 {
+                    let file = file.display();
+                    eprintln!(
+                        "{file}: duplicate entries added: {added} ('--duplicates refuse' rejects them)"
+                    );
+                }
+                rows
+            }
             None => {
                 let grid = self.grid()?;
                 let part = Partition::of(comm, grid.n());

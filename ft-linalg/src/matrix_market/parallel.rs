@@ -14,7 +14,7 @@ use std::{
 use ft_comm::{Communicator, Op};
 
 use super::{
-    Kind, duplicate, open,
+    Clash, Duplicates, Kind, MIRRORED, is_same_place, open,
     text::{Header, Lines, Skipped, Stored, has_fields},
 };
 use crate::{
@@ -27,7 +27,8 @@ use crate::{
 /// Bytes of text in a piece of a gzip stream.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Reads a matrix, cut by nonzeros. See the module above for what is accepted, and who reads what. Collective.
+/// Reads a matrix, cut by nonzeros; duplicates are added. See the module above for what is accepted, and who reads what.
+/// Collective.
 ///
 /// A rank holds its share of the entries, at no more than 72 bytes each, until they are with the owners of their rows.
 ///
@@ -35,7 +36,20 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// On every rank what is wrong first, with the path and the line: [`LinalgError::MatrixMarket`]. Where a file is broken
 /// for one rank only, the others have [`LinalgError::OtherRank`]. [`LinalgError::Comm`].
 pub fn read_rows(path: impl AsRef<Path>, comm: &Communicator) -> Result<DistRows, LinalgError> {
-    matrix_in_pieces(path.as_ref(), PIECE_BYTES, comm)
+    Ok(read_rows_with(path, Duplicates::default(), comm)?.0)
+}
+
+/// Reads a matrix as [`read_rows`] does, with a choice of what happens to duplicates. Also returns how many entries of
+/// the file were added to an earlier one, the same number on all ranks. Collective.
+///
+/// # Errors
+/// Those of [`read_rows`].
+pub fn read_rows_with(
+    path: impl AsRef<Path>,
+    duplicates: Duplicates,
+    comm: &Communicator,
+) -> Result<(DistRows, u64), LinalgError> {
+    matrix_in_pieces(path.as_ref(), duplicates, PIECE_BYTES, comm)
 }
 
 /// Reads a vector (an array of one column), cut as `part`. Collective, as [`read_rows`].
@@ -50,8 +64,13 @@ pub fn read_dist_vector(
     vector_in_pieces(part, path.as_ref(), PIECE_BYTES, comm)
 }
 
-fn matrix_in_pieces(path: &Path, piece_bytes: u64, comm: &Communicator) -> Result<DistRows, LinalgError> {
-    let file = Whole::read(path, Header::matrix, piece_bytes, comm)?;
+fn matrix_in_pieces(
+    path: &Path,
+    duplicates: Duplicates,
+    piece_bytes: u64,
+    comm: &Communicator,
+) -> Result<(DistRows, u64), LinalgError> {
+    let file = Whole::read(path, |lines| Header::matrix(lines, duplicates), piece_bytes, comm)?;
     let (header, end) = (file.header, file.end);
     let mut entries: Vec<Triplet> = Vec::new();
     file.each(|index, stored, line| header.spread(index, stored, line, |entry| entries.push(entry)));
@@ -61,17 +80,35 @@ fn matrix_in_pieces(path: &Path, piece_bytes: u64, comm: &Communicator) -> Resul
 
     let part = weigh(header.rows as usize, &entries, comm)?;
     let (row_ptr, sorted) = triplets::by_row(triplets::to_owners(entries, &part, comm)?, &part);
-    let twice = sorted.windows(2).find(|pair| pair[0][..2] == pair[1][..2]);
-    let words = twice.map_or([0; 5], |pair| [1, pair[0][0], pair[0][1], pair[0][2], pair[1][2]]);
-    let mut all = vec![0; 5 * comm.size()];
-    comm.allgather(&words, &mut all)?;
-    // Ranks hold ascending rows, so the first rank that has a duplicate has the first one.
-    let (all, _) = all.as_chunks::<5>();
-    if let Some([_, row, col, first, line]) = all.iter().find(|words| words[0] == 1) {
-        return Err(at(path, duplicate(&[*row, *col, *first, 0], &[*row, *col, *line, 0])));
+    let clash = Clash::first(&sorted, duplicates).map_or([0; CLASH_WORDS], Clash::words);
+    let mut all = vec![0; CLASH_WORDS * comm.size()];
+    comm.allgather(&clash, &mut all)?;
+    // Ranks hold ascending rows, so the first rank with a clash has the first one.
+    if let Some(clash) = all.as_chunks().0.iter().find_map(Clash::from_words) {
+        return Err(at(path, clash.error()));
     }
+    let is_stored = |entry: &&Triplet| entry[2] & MIRRORED == 0;
+    let added = |place: &[Triplet]| place.iter().filter(is_stored).count().saturating_sub(1) as u64;
+    let mut added = [sorted.chunk_by(is_same_place).map(added).sum()];
+    comm.allreduce(&mut added, Op::Sum)?;
     let rows = triplets::sum(&row_ptr, &sorted);
-    DistRows::new(part, header.cols as usize, rows, comm)
+    Ok((DistRows::new(part, header.cols as usize, rows, comm)?, added[0]))
+}
+
+/// Words of a [`Clash`] on its way to all ranks.
+const CLASH_WORDS: usize = 5;
+
+impl Clash {
+    fn words(self) -> [u64; CLASH_WORDS] {
+        let Self { row, col, first_line, line, overflows } = self;
+        [1 + u64::from(overflows), row, col, first_line, line]
+    }
+
+    /// The clash that [`Self::words`] wrote; zeros are none.
+    fn from_words(words: &[u64; CLASH_WORDS]) -> Option<Self> {
+        let [kind, row, col, first_line, line] = *words;
+        (kind > 0).then_some(Self { row, col, first_line, line, overflows: kind == 2 })
+    }
 }
 
 fn vector_in_pieces(

@@ -97,12 +97,32 @@ fn every_fault_has_its_line() {
     assert_eq!(real("2 2 1\n1 x 1\n"), "line 3: \"x\" is not an index");
     assert_eq!(real("2 2 1\n1 1\n"), "line 3: entry has 2 fields, expected 3");
     assert_eq!(real("2 2 1\n1 1 1\n% fine\n\n2 2 1\n"), "line 6: data after the last of 1 entries");
-    assert_eq!(real("2 2 2\n1 1 1\n1 1 2\n"), "line 4: entry (1,1) was given before, on line 3");
-    assert_eq!(real("2 2 5\n"), "line 2: 2 x 2 with 5 entries is impossible or too large");
+    let refused = |rest: &str| {
+        let text = with_banner("coordinate real general", rest);
+        parse_matrix_with(text.as_bytes(), Duplicates::Refuse).unwrap_err().to_string()
+    };
+    assert_eq!(refused("2 2 2\n1 1 1\n1 1 2\n"), "line 4: entry (1,1) was given before, on line 3");
+    assert_eq!(refused("2 2 5\n"), "line 2: 2 x 2 with 5 entries is impossible or too large");
+    assert_eq!(
+        real("2 2 3\n1 2 1e308\n1 1 2\n1 2 1e308\n"),
+        "line 5: the entries (1,2) from line 3 on add up to no finite number"
+    );
+    assert_eq!(real("2 2 5\n"), "line 3: file ends after 0 of 5 entries");
     let both = with_banner("coordinate real symmetric", "2 2 2\n2 1 1\n1 2 1\n");
     assert_eq!(error(&both), "line 4: entry (1,2) was given before, on line 3");
     let skew = with_banner("coordinate real skew-symmetric", "2 2 1\n2 2 1\n");
     assert_eq!(error(&skew), "line 3: diagonal entry 2 in a skew-symmetric matrix");
+}
+
+#[test]
+fn duplicates_are_added() {
+    let text = with_banner("coordinate real general", "2 2 6\n1 1 1\n2 1 4\n1 1 -1\n1 1 0.5\n2 2 3\n2 2 0\n");
+    let a = parse_matrix(text.as_bytes()).unwrap();
+    let entries: Vec<_> = a.entries().iter().map(|e| (e.row, e.col, e.value)).collect();
+    assert_eq!(entries, [(0, 0, 0.5), (1, 0, 4.0), (1, 1, 3.0)]);
+    let text = with_banner("coordinate real skew-symmetric", "2 2 2\n2 1 1\n2 1 2\n");
+    let a = parse_matrix(text.as_bytes()).unwrap();
+    assert_eq!((a.get(1, 0), a.get(0, 1)), (Some(3.0), Some(-3.0)));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::{BufRead, Read};
 
 use ft_files::{Unpacked, unpack};
 
+use super::{Duplicates, MIRRORED};
 use crate::{
     MatrixMarketError,
     error::MatrixMarketErrorKind as Kind,
@@ -39,7 +40,7 @@ pub(super) struct Stored {
 
 impl Header {
     /// The header of a matrix.
-    pub(super) fn matrix(lines: &mut Lines<'_>) -> Result<Self, MatrixMarketError> {
+    pub(super) fn matrix(lines: &mut Lines<'_>, duplicates: Duplicates) -> Result<Self, MatrixMarketError> {
         let banner = lines.banner()?;
         let format = banner.format()?;
         let fields = match format {
@@ -57,7 +58,8 @@ impl Header {
                 (rows, cols, triangle(symmetry, rows, cols))
             }
         };
-        let too_many = entries > u128::from(rows) * u128::from(cols);
+        let is_list = format == Format::Coordinate && duplicates == Duplicates::Sum;
+        let too_many = !is_list && entries > u128::from(rows) * u128::from(cols);
         let not_square = symmetry != Symmetry::General && rows != cols;
         let announced = u64::try_from(entries);
         match announced {
@@ -116,13 +118,13 @@ impl Header {
             return;
         }
         let (row, col) = place.unwrap_or_else(|| self.place(index));
-        let entry = |row: u64, col: u64, value| triplet(row as usize, col as usize, line, value);
-        put(entry(row, col, value));
+        put(triplet(row as usize, col as usize, line, value));
+        let mut put_mirrored = |value| put(triplet(col as usize, row as usize, line | MIRRORED, value));
         match self.symmetry {
             Symmetry::General => {}
             _ if row == col => {}
-            Symmetry::Symmetric => put(entry(col, row, value)),
-            Symmetry::SkewSymmetric => put(entry(col, row, -value)),
+            Symmetry::Symmetric => put_mirrored(value),
+            Symmetry::SkewSymmetric => put_mirrored(-value),
         }
     }
 

@@ -181,6 +181,26 @@ fn numbers_that_are_not_finite_are_refused_by_their_place() {
 }
 
 #[test]
+fn duplicate_entries_are_added_and_told_once() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a.mtx").display().to_string();
+    let entries: String = (1..=40).map(|k| format!("{k} {k} 1\n{k} {k} {}\n", 2 + k % 5)).collect();
+    fs::write(&path, format!("%%MatrixMarket matrix coordinate real general\n40 40 80\n{entries}")).unwrap();
+    let (undisturbed, _) = result("-n 1", &format!("--matrix {path}"));
+    assert_eq!((&undisturbed["rows"], &undisturbed["nonzeros"]), (&40.into(), &40.into()));
+    let (struck, outcome) = result("-n 3 --every 1 --kill 1@step=2", &format!("--matrix {path}"));
+    assert_eq!(answer(&struck), answer(&undisturbed));
+    let told = outcome.stderr.matches("duplicate entries added: 40 ").count();
+    assert_eq!(told, 1, "{outcome}");
+
+    let refused = Run::ftrun(&format!("-n 2 solve --matrix {path} --duplicates refuse")).finish().expect(2);
+    let why = "a.mtx, line 4: entry (1,1) was given before, on line 3";
+    assert!(refused.stderr.contains(why), "{refused}");
+    let unneeded = Run::ftrun("-n 2 solve --poisson 8 --duplicates refuse").finish().expect(2);
+    assert!(unneeded.stderr.contains("--poisson"), "{unneeded}");
+}
+
+#[test]
 fn fewer_ranks_go_on() {
     let arguments = "--poisson2d 24 --solver gmres --precond bjacobi:ilu0";
     let due = answer(&result("-n 1", arguments).0);

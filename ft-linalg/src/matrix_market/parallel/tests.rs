@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use flate2::{Compression, write::GzEncoder};
 use proptest::prelude::*;
 
-use super::super::{parse_matrix, parse_vector, write_rows, write_vector};
+use super::super::{parse_matrix, parse_matrix_with, parse_vector, write_rows, write_vector};
 use super::*;
 
 /// A file that is gone with its value.
@@ -38,9 +38,9 @@ fn zipped(text: &[u8]) -> Vec<u8> {
 }
 
 /// What all ranks say of a matrix: its entries as lines, or the error without the path.
-fn read_by(size: usize, file: &Temporary) -> String {
-    let said = ft_sim::ranks(size, |comm| match matrix_in_pieces(&file.0, 40, comm) {
-        Ok(a) => {
+fn read_by(size: usize, file: &Temporary, duplicates: Duplicates) -> String {
+    let said = ft_sim::ranks(size, |comm| match matrix_in_pieces(&file.0, duplicates, 40, comm) {
+        Ok((a, _)) => {
             let first = a.part().range().start as u64;
             let mut mine = format!("{} {}\n", a.n_rows(), a.n_cols());
             for (i, (cols, vals)) in a.rows().iter().enumerate() {
@@ -67,8 +67,8 @@ fn read_by(size: usize, file: &Temporary) -> String {
 }
 
 /// The same of a single reader.
-fn read_by_one(bytes: &[u8]) -> String {
-    match parse_matrix(bytes) {
+fn read_by_one(bytes: &[u8], duplicates: Duplicates) -> String {
+    match parse_matrix_with(bytes, duplicates) {
         Ok(a) => {
             let mut text = format!("{} {}\n", a.rows(), a.cols());
             text.extend(a.entries().iter().map(|e| format!("{} {} {:x}\n", e.row, e.col, e.value.to_bits())));
@@ -81,9 +81,12 @@ fn read_by_one(bytes: &[u8]) -> String {
 /// Many ranks say what one says, of the plain file and of the compressed one.
 fn compare(bytes: &[u8], sizes: &[usize]) {
     for bytes in [bytes.to_vec(), zipped(bytes)] {
-        let (file, one) = (Temporary::with(&bytes), read_by_one(&bytes));
-        for &size in sizes {
-            assert_eq!(read_by(size, &file), one, "{size} ranks");
+        let file = Temporary::with(&bytes);
+        for duplicates in [Duplicates::Sum, Duplicates::Refuse] {
+            let one = read_by_one(&bytes, duplicates);
+            for &size in sizes {
+                assert_eq!(read_by(size, &file, duplicates), one, "{size} ranks, {duplicates:?}");
+            }
         }
     }
 }
@@ -156,15 +159,42 @@ fn what_is_wrong_first_is_the_error_of_all() {
     real(&comment);
 }
 
+/// The same place twice, far apart and on several ranks: the sum has the bits of a single reader.
+#[test]
+fn duplicates_are_added_in_the_order_of_the_file() {
+    let value = |k: i32| 0.1 * f64::from(k) * 10f64.powi(k % 9);
+    let entries: String = (0..90).map(|k| format!("{} {} {}\n", k % 7 + 1, k % 5 + 1, value(k))).collect();
+    let text = banner("coordinate real general", &format!("7 5 90\n{entries}"));
+    compare(&text, &SIZES);
+    let file = Temporary::with(&text);
+    for size in SIZES {
+        ft_sim::ranks(size, |comm| {
+            let (a, added) = read_rows_with(&file.0, Duplicates::Sum, comm).unwrap();
+            assert_eq!((a.nnz(comm).unwrap(), added), (35, 55), "{size} ranks");
+        });
+    }
+    // Of a symmetric file one triangle is counted, and both are mended.
+    let text = banner("coordinate real symmetric", "3 3 4\n2 1 1\n3 3 1\n2 1 0.5\n3 3 2\n");
+    compare(&text, &SIZES);
+    let file = Temporary::with(&text);
+    ft_sim::ranks(2, |comm| {
+        let (a, added) = read_rows_with(&file.0, Duplicates::Sum, comm).unwrap();
+        assert_eq!((a.nnz(comm).unwrap(), added), (3, 2));
+        a.require_symmetric(comm).unwrap();
+    });
+    compare(&banner("coordinate real symmetric", "3 3 3\n3 1 1\n2 1 1\n1 2 1\n"), &SIZES);
+    compare(&banner("coordinate real general", "3 3 3\n3 3 1e308\n1 1 1\n3 3 1e308\n"), &SIZES);
+}
+
 #[test]
 fn a_broken_gzip_stream_and_a_missing_file_are_errors_of_all() {
     let text: String = (1..2000).map(|k| format!("{k} {k} {}\n", f64::from(k).sqrt())).collect();
     let gz = zipped(&banner("coordinate real general", &format!("2000 2000 1999\n{text}")));
     for cut in [gz.len() / 2, gz.len() - 4] {
         let file = Temporary::with(&gz[..cut]);
-        let one = read_by_one(&gz[..cut]);
+        let one = read_by_one(&gz[..cut], Duplicates::Sum);
         for size in SIZES {
-            assert_eq!(read_by(size, &file), one);
+            assert_eq!(read_by(size, &file, Duplicates::Sum), one);
         }
     }
     ft_sim::ranks(3, |comm| {
@@ -180,9 +210,9 @@ fn zeros_after_gzip_data_are_skipped_by_all() {
     let text: String = (1..200).map(|k| format!("{k} {k} 2\n")).collect();
     let gz = zipped(&banner("coordinate real general", &format!("200 200 199\n{text}")));
     let padded = [&gz[..], &[0; 512]].concat();
-    let (file, one) = (Temporary::with(&padded), read_by_one(&gz));
+    let (file, one) = (Temporary::with(&padded), read_by_one(&gz, Duplicates::Sum));
     for size in SIZES {
-        assert_eq!(read_by(size, &file), one);
+        assert_eq!(read_by(size, &file, Duplicates::Sum), one);
     }
     let foreign = Temporary::with(&[&padded[..], b"more"].concat());
     ft_sim::ranks(3, |comm| {
