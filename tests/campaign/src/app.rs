@@ -83,6 +83,12 @@ impl App {
         self.name == OWN
     }
 
+    /// Its results may be rounded after a loss, and the rest of its answer stays the same.
+    pub(crate) fn may_be_rounded(&self) -> bool {
+        let is_steady = matches!(self.name, "cg" | "heat" | "pi" | "ep" | "npb-cg" | "hpcg" | "simulator");
+        is_steady && !self.writes_files()
+    }
+
     /// It can go on with fewer ranks.
     pub(crate) fn shrinks(&self) -> bool {
         matches!(self.name, "cg" | "heat" | "solve")
@@ -126,6 +132,21 @@ impl App {
             true => "../own".to_owned(),
             false => format!("{} {}", self.name, self.arguments),
         }
+    }
+
+    /// Whether two answers are the same but for doubles that were rounded after a loss.
+    pub(crate) fn are_near(one: &[(&'static str, Value)], other: &[(&'static str, Value)]) -> bool {
+        let are_near = |((name, a), (_, b)): (&(&str, Value), &(&str, Value))| match (a, b) {
+            _ if matches!(*name, "answer_hash" | "iterations" | "relative_residual") => {
+                a.is_null() == b.is_null()
+            }
+            (Value::Number(a), Value::Number(b)) if a.is_f64() && b.is_f64() => {
+                let (a, b) = (a.as_f64().unwrap_or(f64::NAN), b.as_f64().unwrap_or(f64::NAN));
+                (a - b).abs() <= 1e-6 * b.abs()
+            }
+            _ => a == b,
+        };
+        one.len() == other.len() && one.iter().zip(other).all(are_near)
     }
 
     /// The parts of a result that do not depend on who computes it when.

@@ -44,7 +44,7 @@ pub(crate) struct Scheme {
 /// Folder of checkpoints in files, beside that of the scheme `disk`.
 pub(crate) const FLUSHED: &str = "checkpoints-flushed";
 
-const SCHEMES: [Scheme; 12] = [
+const SCHEMES: [Scheme; 14] = [
     Scheme { name: "none", fits: 1, tolerance: 0 },
     Scheme { name: "neighbor", fits: 2, tolerance: 1 },
     Scheme { name: "xor", fits: 2, tolerance: 1 },
@@ -56,6 +56,8 @@ const SCHEMES: [Scheme; 12] = [
     Scheme { name: "rs:2+2", fits: 4, tolerance: 2 },
     Scheme { name: "rs:4+2", fits: 6, tolerance: 2 },
     Scheme { name: "rs:3+3", fits: 6, tolerance: 3 },
+    Scheme { name: "checksum:2+1", fits: 3, tolerance: 1 },
+    Scheme { name: "checksum:4+2", fits: 6, tolerance: 2 },
     Scheme { name: "disk:checkpoints", fits: 1, tolerance: usize::MAX },
 ];
 
@@ -86,7 +88,19 @@ pub(crate) struct Case {
     pub(crate) strikes: Vec<Strike>,
 }
 
+impl Scheme {
+    /// Whether doubles come back with rounding.
+    fn rounds(self) -> bool {
+        self.name.starts_with("checksum")
+    }
+}
+
 impl Case {
+    /// Whether the answer may have been rounded.
+    pub(crate) fn is_rounded(&self) -> bool {
+        self.scheme.rounds()
+    }
+
     /// Whether this is a process that no other had to be lost for.
     pub(crate) fn is_first(&self, kind: Kind) -> bool {
         let parity = if self.options.contains("--parity-ranks") { self.scheme.tolerance } else { 0 };
@@ -105,16 +119,20 @@ impl Case {
         let strikes = strikes(&mut random, ranks, timeout_ms, hosts.is_some(), app.is_own());
         let lines = app.lines(&mut random);
         let is_lined = !lines.is_empty() || app.crosses();
-        let scheme = scheme(&mut random, ranks, losses(&strikes), is_lined);
+        let can_round = app.may_be_rounded() && !is_lined;
+        let scheme = scheme(&mut random, ranks, losses(&strikes), is_lined, can_round);
         let protects = scheme.tolerance > 0 && !scheme.name.starts_with("disk");
         let mode = match random.below(100) {
-            0..15 if app.shrinks() && protects && !is_lined => Mode::Shrink,
+            0..15 if app.shrinks() && protects && !is_lined && !scheme.rounds() => Mode::Shrink,
             15..25 => Mode::Abort,
             _ => Mode::Rebuild,
         };
         let parity = match scheme.tolerance {
             tolerance @ 1..=3
-                if mode != Mode::Shrink && !scheme.name.starts_with("neighbor") && random.percent(15) =>
+                if mode != Mode::Shrink
+                    && !scheme.name.starts_with("neighbor")
+                    && !scheme.rounds()
+                    && random.percent(15) =>
             {
                 tolerance
             }
@@ -129,8 +147,13 @@ impl Case {
             11 => (Stream::Read, Stream::Full),
             _ => (Stream::Read, Stream::Read),
         };
-        let has_levels =
-            protects && !is_lined && parity == 0 && mode != Mode::Shrink && ranks >= 4 && random.percent(15);
+        let has_levels = protects
+            && app.has_interval()
+            && !is_lined
+            && parity == 0
+            && mode != Mode::Shrink
+            && ranks >= 4
+            && random.percent(15);
         // A line that is not a step of all ranks has no files.
         let flushes =
             mode != Mode::Shrink && !is_lined && !scheme.name.starts_with("disk") && random.percent(25);
@@ -155,7 +178,7 @@ impl Case {
         if mode == Mode::Rebuild && protects && random.percent(40) {
             options += " --keep-memory";
         }
-        if protects && !is_lined && random.percent(30) {
+        if protects && !is_lined && !scheme.rounds() && random.percent(30) {
             options += " --incremental";
         } else if protects && !is_lined && !options.contains("asynchronous") && random.percent(30) {
             options += " --memory least";
@@ -263,8 +286,11 @@ fn losses(strikes: &[Strike]) -> usize {
 }
 
 /// One that fits, and mostly one that bears so many losses.
-fn scheme(random: &mut Random, ranks: usize, losses: usize, is_lined: bool) -> Scheme {
-    let fits = |scheme: &&Scheme| scheme.fits <= ranks && !(is_lined && scheme.name.starts_with("disk"));
+fn scheme(random: &mut Random, ranks: usize, losses: usize, is_lined: bool, can_round: bool) -> Scheme {
+    let fits = |scheme: &&Scheme| {
+        let is_excluded = is_lined && scheme.name.starts_with("disk") || scheme.rounds() && !can_round;
+        scheme.fits <= ranks && !is_excluded
+    };
     let fitting: Vec<Scheme> = SCHEMES.iter().filter(fits).copied().collect();
     let good: Vec<Scheme> = fitting.iter().filter(|scheme| scheme.tolerance >= losses).copied().collect();
     let careless = random.percent(12) || good.is_empty();
@@ -370,8 +396,8 @@ fn strikes(random: &mut Random, ranks: usize, timeout_ms: f64, hosts: bool, own:
         strikes.retain(|strike| !matches!(strike.when, When::Said(..)));
     }
     if random.percent(6) {
-        // Before the first loss, so that a replacement is started after it.
-        let when = When::Part(random.between(0.0, 0.3));
+        // Before most losses, so that a replacement is started after it, and not before the launcher itself is started.
+        let when = When::Birth(soon(random, 40.0));
         strikes.push(Strike { when, deed: Deed::Replace { is_removed: random.percent(50) } });
     }
     if hosts && random.percent(15) {

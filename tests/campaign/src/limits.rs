@@ -1,6 +1,8 @@
 //! Jobs that the system gives less than usual: they work, or end with a line that names the cause.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -22,6 +24,8 @@ enum Limit {
     Shell(&'static str, &'static str, &'static [&'static str]),
     /// The same in namespaces of its own, by options of `unshare`.
     Apart(&'static str, &'static str, &'static str, &'static [&'static str]),
+    /// So many processes of a user who has no others. Root has no such limit.
+    Processes(u32),
     /// A call and its error, by position.
     Denied(usize, usize),
 }
@@ -49,6 +53,11 @@ const LIMITS: &[Limit] = &[
     Limit::Shell("files of no length", "ulimit -f 0", &["file"]),
     Limit::Shell("no standard input", "exec <&-", &["standard input"]),
     Limit::Shell("a folder that is gone", "mkdir x; cd x; rmdir ../x", &["folder", "directory"]),
+    Limit::Processes(60),
+    Limit::Processes(25),
+    Limit::Processes(12),
+    Limit::Processes(5),
+    Limit::Processes(2),
     Limit::Apart("no /proc", "-m", "mount -t tmpfs -o ro none /proc", &["/proc"]),
     Limit::Apart("no /dev/shm", "-m", "mount -t tmpfs -o ro none /dev/shm", &["/dev/shm"]),
     Limit::Apart("no /sys", "-m", "mount -t tmpfs -o ro none /sys", &["/sys"]),
@@ -76,7 +85,8 @@ pub(crate) struct Limits<'a> {
 impl<'a> Limits<'a> {
     /// All that can be tried here; says what cannot.
     pub(crate) fn new(programs: &'a Programs) -> Self {
-        let mut limits: Vec<Limit> = LIMITS.iter().copied().filter(is_possible).collect();
+        let mut limits: Vec<Limit> =
+            LIMITS.iter().copied().filter(|limit| is_possible(limit, programs)).collect();
         for (call, (name, _)) in CALLS.iter().enumerate() {
             // Memory is not forbidden but short.
             let errors = if name.starts_with("mmap") { 2..3 } else { 0..2 };
@@ -91,21 +101,55 @@ impl<'a> Limits<'a> {
     }
 }
 
-fn is_possible(limit: &Limit) -> bool {
-    let Limit::Apart(name, options, before, _) = limit else { return true };
-    let mut command = Command::new("unshare");
-    command.arg(options).args(["sh", "-c", before]).stdout(Stdio::null()).stderr(Stdio::null());
-    let possible = command.status().is_ok_and(|status| status.success());
-    if !possible {
-        println!("skipped: {name} (unshare {options} is not permitted)");
+/// Tries what a limit needs, and says what is not permitted.
+fn is_possible(limit: &Limit, programs: &Programs) -> bool {
+    let Ok(folder) = programs.folder() else { return false };
+    let (mut command, what) = match limit {
+        Limit::Shell(..) | Limit::Denied(..) => return true,
+        Limit::Apart(_, options, before, _) => {
+            let mut command = Command::new("unshare");
+            command.arg(options).args(["sh", "-c", before]);
+            (command, format!("unshare {options}"))
+        }
+        Limit::Processes(_) => {
+            let mut command = as_other_user("true");
+            command.args([&programs.ftrun, Path::new("--version")]);
+            (command, "another user's ftrun".to_owned())
+        }
+    };
+    command.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
+    let is_possible = command.status().is_ok_and(|status| status.success());
+    if !is_possible {
+        println!("skipped: {} ({what} is not permitted)", limit.name());
     }
-    possible
+    is_possible
 }
+
+/// A shell that does something as a user who has no other processes, and becomes a command. The folder in which it is run is given to
+/// the user.
+fn as_other_user(before: &str) -> Command {
+    let then = format!("{before}; exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    if rustix::process::geteuid().is_root() {
+        static USER: AtomicU32 = AtomicU32::new(0);
+        let user = FIRST_USER + USER.fetch_add(1, Ordering::Relaxed);
+        let become_user = format!("setpriv --reuid {user} --regid {user} --clear-groups");
+        command.args(["-c", &format!("chown {user} . && exec {become_user} sh -c '{then}' \"$0\" \"$@\"")]);
+    } else {
+        // A namespace counts for itself.
+        command.args(["-c", &format!("exec unshare -U sh -c '{then}' \"$0\" \"$@\"")]);
+    }
+    command
+}
+
+/// Above all users of a common system.
+const FIRST_USER: u32 = 0x5000_0000;
 
 impl Limit {
     fn name(self) -> String {
         match self {
             Self::Shell(name, ..) | Self::Apart(name, ..) => name.to_owned(),
+            Self::Processes(count) => format!("{count} processes"),
             Self::Denied(call, error) => format!("{}: {}", CALLS[call].0, ERRORS[error].0),
         }
     }
@@ -114,6 +158,7 @@ impl Limit {
     fn causes(self) -> Vec<&'static str> {
         match self {
             Self::Shell(.., words) | Self::Apart(.., words) => words.to_vec(),
+            Self::Processes(_) => vec!["processes", "Resource temporarily unavailable"],
             Self::Denied(call, error) => vec![CALLS[call].0, ERRORS[error].2],
         }
     }
@@ -131,6 +176,10 @@ impl Limit {
                 let mut command = Command::new("unshare");
                 command.arg(options).args(["sh", "-c"]).arg(shell(before));
                 command
+            }
+            // Shells have one of two names for it.
+            Self::Processes(count) => {
+                as_other_user(&format!("ulimit -u {count} 2>/dev/null || ulimit -p {count} || exit 99"))
             }
             Self::Denied(call, error) => {
                 let campaign = std::env::current_exe().map_err(|error| error.to_string())?;

@@ -27,6 +27,9 @@ impl Programs {
             return Err(format!("there is no {}", example.display()));
         }
         let all = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
+        // Some jobs are another user's.
+        std::fs::set_permissions(all.path(), std::fs::Permissions::from_mode(0o711))
+            .map_err(|error| format!("{}: {error}", all.path().display()))?;
         script(&all.path().join("exec"), EXEC)?;
         // It says more than a pipe holds before it begins.
         script(&all.path().join("own"), &format!("seq 1 20000\nexec '{}'", example.display()))?;
