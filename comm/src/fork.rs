@@ -74,6 +74,8 @@ impl Origin {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use nix::sys::wait::{WaitStatus, waitpid};
     use nix::unistd::{ForkResult, fork};
 
@@ -82,7 +84,9 @@ pub(crate) mod tests {
         // SAFETY: the child takes no lock and no memory, and ends without returning.
         match unsafe { fork() }.unwrap() {
             ForkResult::Child => {
-                let code = if check() { 0 } else { 1 };
+                // A panic would end this thread, and with it the process, with the status of a success.
+                let holds = catch_unwind(AssertUnwindSafe(check)).unwrap_or(false);
+                let code = if holds { 0 } else { 1 };
                 // SAFETY: as above.
                 unsafe { libc::_exit(code) }
             }

@@ -1,6 +1,6 @@
 //! Many seeds of small jobs in the simulator, with everything that can go wrong, against the invariants.
 //!
-//! `FT_SEEDS` is the number of seeds a test takes (default 200 for most; `.ci/run` takes 400), `FT_SEED` one seed to replay; with
+//! `FT_SEEDS` is the number of seeds a test takes (default 200 for most), `FT_SEED` one seed to replay; with
 //! `FT_SIM_TRACE` all that happens in it is printed.
 
 #[path = "simulation/bag.rs"]
