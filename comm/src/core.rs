@@ -66,6 +66,8 @@ pub(crate) struct Core {
     pub(crate) selection: Selection,
     /// How many tables were chosen before this one: step lists of an older one are of no use.
     pub(crate) tables: u32,
+    /// Whether algorithms of collectives may depend on the hosts of the ranks.
+    pub(crate) chooses_by_hosts: bool,
     /// Whether collective calls are checked before they run.
     pub(crate) checks_calls: bool,
     /// What the last recovery line has of communicators, and what is left of the one that this rank has gone back to.
@@ -136,6 +138,7 @@ impl Core {
             collectives: 0,
             selection: Selection::builtin(),
             tables: 0,
+            chooses_by_hosts: true,
             checks_calls: false,
             line: LineCounts::default(),
             gone_back: LineCounts::default(),

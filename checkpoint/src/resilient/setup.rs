@@ -13,6 +13,7 @@ pub(super) fn checkpointer(world: &World, protection: &Protection) -> Result<Che
     if let Some(text) = refusal(world, protection) {
         return Err(CheckpointError::Unfit(text.into()));
     }
+    world.choose_by_hosts(protection.lines == Lines::Meet)?;
     let mut checkpointer = Checkpointer::new(world, protection.scheme.clone())?;
     checkpointer.set_throttle(protection.throttle);
     checkpointer.set_incremental(protection.incremental);

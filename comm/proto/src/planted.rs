@@ -47,6 +47,8 @@ pub const COUNTS_COLLECTIVES_ANEW: &str = "counts collectives of made communicat
 pub const GOES_ON_WITH_CONTEXTS: &str = "goes on with contexts behind the line";
 /// Communicators that a repeated part makes are new ones.
 pub const MAKES_NEW_COMMUNICATORS: &str = "makes new communicators where it repeats itself";
+/// Algorithms of collectives depend on hosts although ranks may come to others in the middle.
+pub const FOLLOWS_HOSTS: &str = "follows the hosts across recovery lines";
 /// What was not determined is told of behind the message that depends on it.
 pub const TELLS_LATE: &str = "tells of what was not determined too late";
 /// What others have to be fed with is given up when a line is drawn, before it is committed.

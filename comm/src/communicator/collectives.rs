@@ -256,9 +256,9 @@ impl Communicator {
 
     /// The step list of a call, from the table of the job.
     fn steps(&self, operation: Kind, shape: &Shape<'_>) -> Result<Vec<Step>, CommError> {
-        let members = self.members();
-        let shape = Shape { hosts: &members.hosts, ..*shape };
-        Ok(self.core.read()?.selection.steps(operation, &shape))
+        let (members, core) = (self.members(), self.core.read()?);
+        let hosts = if core.chooses_by_hosts { &members.hosts[..] } else { &[] };
+        Ok(core.selection.steps(operation, &Shape { hosts, ..*shape }))
     }
 
     /// The same, kept for a program that repeats itself. Parts, if the call has any, are all of `shape.len` elements.

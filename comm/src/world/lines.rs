@@ -11,6 +11,7 @@ use crate::driver::Memory;
 use ft_proto::error::CommError;
 use ft_proto::lines::{self, Crossings, Log, Signature, Swallowed};
 use ft_proto::plain::Plain;
+use ft_proto::planted;
 use ft_proto::rank::Rank;
 use ft_proto::reduction::Op;
 use ft_proto::wire::wait::CONTEXT_COMPUTE;
@@ -19,6 +20,20 @@ use ft_proto::wire::wait::CONTEXT_COMPUTE;
 const WORDS: usize = 4;
 
 impl World {
+    /// Whether algorithms of collectives may depend on the hosts of the ranks, as they do at first.
+    /// They must not where messages cross lines: a rank that is replaced may come to another host,
+    /// and then repeats calls of which others have made their part before. The same on all ranks,
+    /// before they begin with lines. The results are the same to the bit.
+    ///
+    /// # Errors
+    /// A panic has unwound through a call.
+    pub fn choose_by_hosts(&self, chooses: bool) -> Result<(), CommError> {
+        let core = &mut *self.core.enter()?;
+        core.chooses_by_hosts = chooses || planted::has(planted::FOLLOWS_HOSTS);
+        core.tables += 1; // the step lists that are kept are of no use any more
+        Ok(())
+    }
+
     /// From now on messages may cross lines; the first one is here, and no message has crossed it. The same on all ranks that compute, at one place. With a `journal` a rank that is lost
     /// may go back alone ([`World::go_back_alone`]); so many may be lost at once.
     ///

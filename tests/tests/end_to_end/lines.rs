@@ -236,8 +236,12 @@ fn what_the_lost_had_done_is_in_the_account() {
 /// A rank that hangs is killed with all of its host; those of the other hosts stay where they are.
 #[test]
 fn only_the_ranks_of_a_lost_host_go_back() {
-    for program in [("pipeline --items 600 --ahead", "digest"), ("heat --grid 60 --steps 60", "answer_hash")]
-    {
+    for program in [
+        ("pipeline --items 600 --ahead", "digest"),
+        ("heat --grid 60 --steps 60", "answer_hash"),
+        // Its sums go through the hosts, of which there are fewer afterwards.
+        ("pi --samples 20000000", "hits"),
+    ] {
         let expected =
             result(&Run::ftrun(&format!("-n 6 --json {}", program.0)).finish().expect(0), program.1);
         let hangs = "--heartbeat-timeout 20000 --kill 2@step=45:hang";

@@ -7,6 +7,8 @@ mod credit;
 mod judge;
 #[path = "lines/left_over.rs"]
 mod left_over;
+#[path = "lines/moved.rs"]
+mod moved;
 #[path = "lines/plan.rs"]
 mod plan;
 #[path = "lines/random.rs"]
