@@ -240,7 +240,7 @@ fn only_the_ranks_of_a_lost_host_go_back() {
         ("pipeline --items 600 --ahead", "digest"),
         ("heat --grid 60 --steps 60", "answer_hash"),
         // Its sums go through the hosts, of which there are fewer afterwards.
-        ("pi --samples 20000000", "hits"),
+        ("pi --samples 250000000", "hits"),
     ] {
         let expected =
             result(&Run::ftrun(&format!("-n 6 --json {}", program.0)).finish().expect(0), program.1);
